@@ -1,0 +1,23 @@
+/* digest.h - hashes, randomness and constant-time comparison; the only user of libsodium beside fingerprint_make.c.
+ * digest_init() once at start, before any thread; then any thread. */
+#ifndef NONBIS_SERVER_DIGEST_DIGEST_H
+#define NONBIS_SERVER_DIGEST_DIGEST_H
+
+#include "common/view.h"
+
+enum { DIGEST_KEY_BYTES = 32, DIGEST_SHORT_BYTES = 16 };
+
+/* False when the library cannot start (no random source): the caller must not go on. */
+bool digest_init(void);
+
+void digest_random(void *out, size_t len);
+uint32_t digest_random32(void);
+
+/* BLAKE2b with a key over length-prefixed parts (8 bytes little-endian, then the bytes), so that no two different lists of
+ * parts give the same input. `out_len` 16 to 64. */
+void digest_keyed(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts, size_t count, uint8_t *out, size_t out_len);
+
+/* Constant time in the content. */
+bool digest_equal(const void *a, const void *b, size_t len);
+
+#endif

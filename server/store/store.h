@@ -1,0 +1,149 @@
+/* store.h - THE STORE CONTRACT. Every implementation keeps it; tests/store/contract_test.c runs the same suite over all of them.
+ *
+ * A store is used by one thread at a time (the store thread, server/store/worker.h). All operations run between begin and
+ * commit. Inside one transaction a later operation sees the earlier ones.
+ *
+ * Atomicity    claim looks up and claims in one step; all operations of one transaction become durable together, or none.
+ * Durability   after commit returned STORE_OK everything in it survives power loss (memory: nothing survives; it says so).
+ * Certainty    STORE_FAILED: nothing of the transaction is there, now or after a restart. STORE_UNCERTAIN: the truth is on the disk only; the
+ *              store refuses everything from then on (STORE_DOWN) and the process must restart to read it.
+ * Time         now_ms is store time (store_now): it only moves forward, also over restarts (docs/contract.md section 9).
+ * Identity     a record is found by a keyed hash of tenant and key, and checked against both before it is used. */
+#ifndef NONBIS_SERVER_STORE_STORE_H
+#define NONBIS_SERVER_STORE_STORE_H
+
+#include "common/buf.h"
+#include "server/core/decision.h"
+
+enum store_result {
+    STORE_OK,
+    STORE_STALE,     /* finish: that execution does not hold the command any more; nothing changed */
+    STORE_FULL,      /* no room: nothing was written; replays and look-ups go on */
+    STORE_FAILED,
+    STORE_UNCERTAIN,
+    STORE_DOWN,
+    STORE_RESULT_COUNT
+};
+
+/* Exit codes of an open that was refused (sysexits.h). */
+enum { STORE_EXIT_CANNOT_CREATE = 73, STORE_EXIT_UNUSABLE = 74 };
+
+struct store; /* private to the implementation */
+
+/* What the settings make of records' identity: stored, and compared at every start (docs/contract.md section 3). */
+struct store_identity_settings {
+    struct view tenant_source; /* "none" or "header:name" */
+    struct view guard;         /* normalised list of field names */
+    int fingerprint_version;
+};
+
+struct store_options {
+    const char *path; /* "memory" is not for the SQLite one */
+    struct store_identity_settings identity;
+    int64_t max_downtime_ms;           /* most that the clock may advance store time while we were down */
+    struct retention crash_retention;  /* for commands that recovery finds in progress */
+};
+
+/* Known after open. */
+struct store_info {
+    uint8_t store_id[16];
+    uint8_t guard_key[32];   /* for credential digests */
+    int64_t window_start_ms; /* every key claimed since then is remembered */
+    unsigned recovered;      /* commands found in progress and made unknown */
+    char description[256];   /* "sqlite 3.40.1, file, synchronous=FULL, ..." as read back */
+};
+
+/* A stored response: one allocation, freed by whoever took it with free(). */
+struct stored_response {
+    int status;
+    bool kept;           /* false: the body was over response_keep_max */
+    struct view fields;  /* field block, into this allocation */
+    struct view body;
+};
+
+struct store_claim {
+    struct view tenant, key;
+    struct view method, target;   /* for the status resource: origin form without query */
+    struct fingerprint fingerprint;
+    struct credential credential;
+    uint8_t command_id[COMMAND_ID_BYTES]; /* random; used when the record is new */
+    int64_t run_ms_max;           /* deadline of the claim from now */
+    bool may_wait;
+    bool may_claim;               /* false (drain, limits): decide, but write nothing */
+};
+
+struct store_found {
+    struct decision decision;
+    bool claimed;                     /* FORWARD, and written: `record` is the new claim */
+    struct record record;             /* as it is now; zeroed when there is none */
+    int64_t row;                      /* finds it again in finish */
+    struct stored_response *response; /* for REPLAY; the caller frees it */
+};
+
+struct store_finish {
+    int64_t row;
+    struct view tenant, key;
+    uint32_t execution;
+    struct record_outcome outcome;
+    struct retention retention;
+    struct view fields, body; /* for OUTCOME_COMPLETED; body only when outcome.response_kept */
+};
+
+struct store_sweep {
+    unsigned limit;      /* rows to touch at most */
+    unsigned expired;    /* out: bodies dropped, records turned into tombstones */
+    unsigned forgotten;  /* out: rows removed */
+    bool more;           /* out: the limit was met */
+};
+
+struct store_class {
+    const char *name; /* "sqlite", "memory" */
+    enum store_result (*begin)(struct store *store);
+    enum store_result (*commit)(struct store *store);
+    void (*rollback)(struct store *store);
+    enum store_result (*claim)(struct store *store, const struct store_claim *claim, int64_t now_ms, struct store_found *found);
+    enum store_result (*finish)(struct store *store, const struct store_finish *finish, int64_t now_ms, struct record *after);
+    enum store_result (*look_up)(struct store *store, struct view tenant, struct view key, int64_t now_ms,
+                                 struct store_found *found); /* writes nothing; decision is not set */
+    enum store_result (*void_key)(struct store *store, const struct store_claim *claim, const struct retention *retention, int64_t now_ms,
+                                  struct store_found *found); /* claimed=true: voided now; else `record` is why not */
+    enum store_result (*sweep)(struct store *store, struct store_sweep *sweep, int64_t now_ms);
+    enum store_result (*idle)(struct store *store); /* housekeeping between transactions (checkpoint); errors as commit */
+    void (*close)(struct store *store); /* after a clean stop nothing is left to recover */
+};
+
+struct store {
+    const struct store_class *ops;
+    struct store_info info;
+    bool down; /* an earlier operation was UNCERTAIN */
+    int64_t time_base_ms, time_base_monotonic_ms;
+};
+
+/* On refusal: NULL, `*exit_code` 73 or 74, and in `error` what was tried, on what, why it failed, what to do. */
+struct store *store_open_sqlite(const struct store_options *options, struct buf *error, int *exit_code);
+struct store *store_open_memory(const struct store_options *options);
+
+/* Store time, from the monotonic clock. */
+int64_t store_now(const struct store *store);
+
+/* Checking wrappers: refuse when down, remember UNCERTAIN, meet the fault points of the tests. Use these, not ops. */
+enum store_result store_begin(struct store *store);
+enum store_result store_commit(struct store *store);
+void store_rollback(struct store *store);
+enum store_result store_claim_key(struct store *store, const struct store_claim *claim, struct store_found *found);
+enum store_result store_finish_command(struct store *store, const struct store_finish *finish, struct record *after);
+enum store_result store_look_up(struct store *store, struct view tenant, struct view key, struct store_found *found);
+enum store_result store_void_key(struct store *store, const struct store_claim *claim, const struct retention *retention,
+                                 struct store_found *found);
+enum store_result store_sweep_some(struct store *store, struct store_sweep *sweep);
+enum store_result store_idle(struct store *store);
+void store_close(struct store *store);
+
+const char *store_result_name(enum store_result result);
+
+/* Fault points, for tests: the n-th coming call of that operation (1: the next) gives `result` instead. FAILED, FULL: the operation is not
+ * done. UNCERTAIN for commit: it is done or not, by `really`. */
+enum store_fault_point { STORE_FAULT_BEGIN, STORE_FAULT_COMMIT, STORE_FAULT_CLAIM, STORE_FAULT_FINISH, STORE_FAULT_COUNT };
+void store_fault_plant(struct store *store, enum store_fault_point point, unsigned nth, enum store_result result, bool really);
+
+#endif
