@@ -106,3 +106,9 @@ $(OUT)/gen/migrations_sqlite.h: $(MIGRATIONS) Makefile
 $(OUT)/obj/server/store/%.o: $(OUT)/gen/migrations_sqlite.h
 
 -include $(shell find build -name '*.d' 2>/dev/null)
+
+# For compiling a single file or a few by hand: gcc $(make -s cflags) -c file.c
+cflags:
+	@echo $(CFLAGS)
+ldlibs:
+	@echo $(LDFLAGS) $(LDLIBS) $(shell pkg-config --libs check)

@@ -1,4 +1,4 @@
-/* loop.h - one event loop per thread: descriptors, timers, messages from other threads, signals. The only user of libuv.
+/* loop.h - one event loop per thread: descriptors, timers, messages from other threads, signals. loop.c is the only user of libuv.
  *
  * Everything here belongs to the thread that runs the loop, except loop_post and loop_post_list. */
 #ifndef NONBIS_SERVER_BASE_LOOP_H
@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uv.h>
 
 struct loop;
 
@@ -16,17 +15,16 @@ struct loop *loop_new(void); /* ends the process when the system has no descript
 void loop_free(struct loop *loop);  /* all watches and timers must be closed; closes what libuv still holds */
 void loop_run(struct loop *loop);   /* until loop_stop */
 void loop_stop(struct loop *loop);
-bool loop_run_once(struct loop *loop, bool wait); /* for tests: one turn; false when nothing is active */
+bool loop_run_once(struct loop *loop, bool wait); /* for tests: one turn; false once loop_stop was called */
 int64_t loop_now_ms(struct loop *loop); /* monotonic, as of this turn */
 
 /* --- timers: storage of the owner. A stopped timer needs no closing; call loop_timer_fini before the storage goes away. --- */
-struct loop_timer {
-    struct list_node node; /* private */
-    int64_t due_ms;
+struct loop_timer { /* private */
     struct loop *loop;
     void (*fire)(void *context);
     void *context;
-    size_t slot;
+    int64_t due_ms;
+    size_t slot; /* place in the heap, from 1; 0: not running */
 };
 void loop_timer_init(struct loop_timer *timer, struct loop *loop, void (*fire)(void *context), void *context);
 void loop_timer_start(struct loop_timer *timer, int64_t after_ms); /* one shot; again: moves it */

@@ -6,7 +6,13 @@
 #include "server/base/log.h"
 #include "server/core/route.h"
 
-enum { SETTING_NAMES_MAX = 16 };
+enum {
+    SETTING_NAMES_MAX = 16,
+    SETTING_ROWS_MAX = 40 /* room for the source of every row */
+};
+
+/* Where a value came from, weakest first; SOURCE_SET is the flag --set. */
+enum setting_source { SOURCE_DEFAULT, SOURCE_ENVIRONMENT, SOURCE_FLAG, SOURCE_SET };
 
 struct setting_names { /* a list of field names */
     char *text;        /* owned, comma separated */
@@ -16,7 +22,7 @@ struct setting_names { /* a list of field names */
 
 struct settings {
     char *listen, *admin; /* ADDR:PORT, [ADDR]:PORT; admin also "off" */
-    char *upstream;       /* URL */
+    char *upstream;       /* URL; "" when none was given (never when the action is ACTION_RUN or ACTION_CHECK) */
     char *store;          /* file name or "memory" */
     enum log_level log_level;
     enum log_format log_format;
@@ -34,10 +40,11 @@ struct settings {
     bool allow_close_delimited;
     char *problem_prefix;
     struct routes routes;
+    bool routes_default;                            /* no --route was given */
+    enum setting_source sources[SETTING_ROWS_MAX]; /* by row of setting_table */
 };
 
 enum setting_kind { SETTING_TEXT, SETTING_BYTES, SETTING_MS, SETTING_COUNT_OF, SETTING_BOOL, SETTING_NAMES, SETTING_WORD };
-enum setting_source { SOURCE_DEFAULT, SOURCE_ENVIRONMENT, SOURCE_FLAG };
 
 struct setting_row {
     const char *name;
@@ -46,6 +53,7 @@ struct setting_row {
     const char *default_text;
     int64_t min, max;          /* in bytes, milliseconds or pieces */
     const char *const *words;  /* SETTING_WORD: allowed ones, NULL-terminated, in the enum's order */
+    bool (*check)(struct view text, struct buf *error); /* SETTING_TEXT: its form; false and a sentence. May be NULL */
     const char *flag;          /* own flag, e.g. "--listen"; NULL: only --set */
     const char *help;
     const char *test;          /* name of the test that shows the effect; checked by tools/check-settings */
@@ -57,8 +65,8 @@ extern const size_t setting_table_count;
 enum settings_action { ACTION_RUN, ACTION_CHECK, ACTION_PRINT_CONFIG, ACTION_VERSION, ACTION_HELP };
 
 /* Reads defaults, then the environment (NONBIS_ and the name in capitals), then flags. Every problem found is appended to `errors` as one
- * line ("--set body_max=1X: ..., did you mean ...?"); all of them in one run. Returns 0, or the exit code (64 usage, 78 configuration).
- * `settings` is initialised in every case; settings_fini frees it. */
+ * line ("--set body_max: expected ..., got "1X"; did you mean ...?"); all of them in one run. Returns 0, or the exit code (64 usage, 78 configuration).
+ * --help and --version are obeyed whatever else is wrong. `settings` is initialised in every case; settings_fini frees it. */
 int settings_read(struct settings *settings, enum settings_action *action, int argc, char *const *argv, char *const *environment,
                   struct buf *errors);
 void settings_fini(struct settings *settings);

@@ -38,6 +38,9 @@ struct credential {
  * (a collision of short digests), every bit is set: never 0. A record without a fingerprint equals everything. */
 unsigned fingerprint_differs(const struct fingerprint *recorded, const struct fingerprint *asked);
 
+/* Another caller: both have a digest and they differ. `asked` may be NULL. Constant time in the content. */
+bool credential_differs(const struct credential *recorded, const struct credential *asked);
+
 /* "method", "authority", "target", "content-type", "content-encoding", "body"; "credentials" for bit FINGERPRINT_PART_COUNT. */
 const char *fingerprint_part_name(unsigned bit);
 

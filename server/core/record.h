@@ -90,7 +90,8 @@ struct record_outcome {
 enum record_state record_state_at(const struct record *record, int64_t now_ms);
 
 /* ABSENT or RELEASED (at now_ms) -> IN_PROGRESS. A zeroed record is ABSENT. An absent one takes `command_id`, creation time and execution 1;
- * a released one keeps its id and counts up. False, and no change, from any other state. */
+ * a released one keeps its id and its fingerprint and counts up. False, and no change, from any other state, and for a released one
+ * with another payload. */
 bool record_claim(struct record *record, const uint8_t command_id[COMMAND_ID_BYTES], const struct fingerprint *fingerprint,
                   const struct credential *credential, int64_t run_ms_max, int64_t now_ms);
 

@@ -6,12 +6,20 @@
 #include "server/digest/digest.h"
 #include "server/http/headers.h"
 
-/* BLAKE2b-256 over the version byte and the length-prefixed parts in the order of enum fingerprint_part; beside it a 4-byte digest of
- * each part. Absent fields are empty views. */
+/* out->digest is BLAKE2b with 32 bytes of output and no key over
+ *
+ *     version (1 byte: 1)
+ *     for each part, in the order of enum fingerprint_part:
+ *         length in bytes (8 bytes, little-endian)
+ *         the bytes
+ *
+ * and out->parts[i] the first 4 bytes of BLAKE2b with 16 bytes of output over part i alone. Absent fields are empty views.
+ * The layout is stored: another one needs another version. */
 void fingerprint_make(const struct view parts[FINGERPRINT_PART_COUNT], struct fingerprint *out);
 
-/* Keyed digest over the guarded fields' names and values in the order of `guard` (absent counts as a value of its own, different from
- * empty). `guard_count` 0: present is false. */
+/* out->digest is BLAKE2b with 16 bytes of output and `guard_key` over, for each name of `guard` in its order: the name in lower
+ * case (8 bytes length, bytes), the number of its fields (8 bytes; 0: absent, which is not the same as empty), and each field's value
+ * (8 bytes length, bytes) in the order received; numbers are little-endian. `guard_count` 0: present is false. */
 void credential_make(const uint8_t guard_key[DIGEST_KEY_BYTES], const struct view *guard, size_t guard_count,
                      struct header_span headers, struct credential *out);
 

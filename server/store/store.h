@@ -28,7 +28,14 @@ enum store_result {
 /* Exit codes of an open that was refused (sysexits.h). */
 enum { STORE_EXIT_CANNOT_CREATE = 73, STORE_EXIT_UNUSABLE = 74 };
 
-struct store; /* private to the implementation */
+struct store; /* below; the rest of it is private to the implementation */
+
+/* Where a store reads the time, so that tests can move it. */
+struct store_clock {
+    int64_t (*wall_ms)(void *context);
+    int64_t (*monotonic_ms)(void *context);
+    void *context;
+};
 
 /* What the settings make of records' identity: stored, and compared at every start (docs/contract.md section 3). */
 struct store_identity_settings {
@@ -42,13 +49,14 @@ struct store_options {
     struct store_identity_settings identity;
     int64_t max_downtime_ms;           /* most that the clock may advance store time while we were down */
     struct retention crash_retention;  /* for commands that recovery finds in progress */
+    const struct store_clock *clock;   /* NULL: the system's; must outlive the store */
 };
 
 /* Known after open. */
 struct store_info {
     uint8_t store_id[16];
     uint8_t guard_key[32];   /* for credential digests */
-    int64_t window_start_ms; /* every key claimed since then is remembered */
+    int64_t window_start_ms; /* every key claimed since then is remembered; grows: read it with store_window_start */
     unsigned recovered;      /* commands found in progress and made unknown */
     char description[256];   /* "sqlite 3.40.1, file, synchronous=FULL, ..." as read back */
 };
@@ -78,6 +86,7 @@ struct store_found {
     struct record record;             /* as it is now; zeroed when there is none */
     int64_t row;                      /* finds it again in finish */
     struct stored_response *response; /* for REPLAY; the caller frees it */
+    char *request;                    /* look_up only: "POST /orders/1" (method, blank, target); the caller frees it */
 };
 
 struct store_finish {
@@ -108,25 +117,43 @@ struct store_class {
     enum store_result (*void_key)(struct store *store, const struct store_claim *claim, const struct retention *retention, int64_t now_ms,
                                   struct store_found *found); /* claimed=true: voided now; else `record` is why not */
     enum store_result (*sweep)(struct store *store, struct store_sweep *sweep, int64_t now_ms);
+    enum store_result (*touch)(struct store *store, int64_t now_ms); /* writes a little, so that the commit has to meet the disk */
     enum store_result (*idle)(struct store *store); /* housekeeping between transactions (checkpoint); errors as commit */
     void (*close)(struct store *store); /* after a clean stop nothing is left to recover */
 };
 
+enum store_fault_point { STORE_FAULT_BEGIN, STORE_FAULT_COMMIT, STORE_FAULT_CLAIM, STORE_FAULT_FINISH, STORE_FAULT_COUNT };
+
+struct store_fault {
+    unsigned countdown; /* 0: nothing planted */
+    enum store_result result;
+    bool really;
+};
+
+/* What every implementation begins with. Owned by store.c but for `ops` and `info`. */
 struct store {
     const struct store_class *ops;
     struct store_info info;
-    bool down; /* an earlier operation was UNCERTAIN */
+    const struct store_clock *clock;
     int64_t time_base_ms, time_base_monotonic_ms;
+    bool down;    /* an earlier operation was UNCERTAIN */
+    bool open;    /* between begin and commit or rollback */
+    bool broken;  /* an operation of this transaction was FAILED or FULL: it can only be rolled back */
+    struct store_fault fault[STORE_FAULT_COUNT];
 };
 
 /* On refusal: NULL, `*exit_code` 73 or 74, and in `error` what was tried, on what, why it failed, what to do. */
 struct store *store_open_sqlite(const struct store_options *options, struct buf *error, int *exit_code);
 struct store *store_open_memory(const struct store_options *options);
 
-/* Store time, from the monotonic clock. */
+/* Store time, from the monotonic clock. Any thread. */
 int64_t store_now(const struct store *store);
+/* info.window_start_ms as it is now. Any thread. */
+int64_t store_window_start(const struct store *store);
 
-/* Checking wrappers: refuse when down, remember UNCERTAIN, meet the fault points of the tests. Use these, not ops. */
+/* Checking wrappers: refuse when down, remember UNCERTAIN, meet the fault points of the tests. Use these, not ops. After FAILED or FULL from an
+ * operation (STALE is none) the rest of the transaction is refused as FAILED: roll it back. However commit ends, the transaction is over. A
+ * rollback without a transaction does nothing. */
 enum store_result store_begin(struct store *store);
 enum store_result store_commit(struct store *store);
 void store_rollback(struct store *store);
@@ -136,6 +163,7 @@ enum store_result store_look_up(struct store *store, struct view tenant, struct 
 enum store_result store_void_key(struct store *store, const struct store_claim *claim, const struct retention *retention,
                                  struct store_found *found);
 enum store_result store_sweep_some(struct store *store, struct store_sweep *sweep);
+enum store_result store_touch(struct store *store);
 enum store_result store_idle(struct store *store);
 void store_close(struct store *store);
 
@@ -143,7 +171,20 @@ const char *store_result_name(enum store_result result);
 
 /* Fault points, for tests: the n-th coming call of that operation (1: the next) gives `result` instead. FAILED, FULL: the operation is not
  * done. UNCERTAIN for commit: it is done or not, by `really`. */
-enum store_fault_point { STORE_FAULT_BEGIN, STORE_FAULT_COMMIT, STORE_FAULT_CLAIM, STORE_FAULT_FINISH, STORE_FAULT_COUNT };
 void store_fault_plant(struct store *store, enum store_fault_point point, unsigned nth, enum store_result result, bool really);
+
+/* --- for implementations --- */
+
+/* The system's clock for NULL. */
+const struct store_clock *store_clock_or_system(const struct store_clock *clock);
+/* Starts store time at `last_ms`, recorded when the wall clock said `last_wall_ms`, plus what that clock has advanced since: at least 0, at most
+ * max_downtime_ms (docs/contract.md section 9). A new store passes the wall clock for both. */
+void store_time_start(struct store *store, const struct store_options *options, int64_t last_ms, int64_t last_wall_ms);
+/* A record is no longer told: whatever was claimed up to its end may be forgotten. */
+void store_window_close(struct store *store, const struct record *forgotten);
+/* When time next does something to the record as written: turns it into a tombstone, or frees the key. 0: never by age. */
+int64_t store_record_due(const struct record *record);
+/* One allocation with copies of both. */
+struct stored_response *stored_response_new(const struct record *record, struct view fields, struct view body);
 
 #endif

@@ -24,6 +24,7 @@ struct upstream_options {
     int64_t connect_timeout_ms, idle_ms;
     size_t response_header_max;
     bool allow_close_delimited;
+    const char *ca_file; /* PEM file of the authorities that may sign an https handler's certificate; NULL: the system's */
 };
 
 struct upstream_figures {

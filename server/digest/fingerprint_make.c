@@ -1,0 +1,67 @@
+/* fingerprint_make.c - hashing payloads and guarded fields (docs/contract.md section 3). Owns nothing. */
+#include "server/digest/fingerprint_make.h"
+
+#include "server/digest/hash.h"
+
+#include <assert.h>
+#include <string.h>
+
+static_assert(sizeof(struct fingerprint) == 1 + FINGERPRINT_BYTES + FINGERPRINT_PART_COUNT * FINGERPRINT_PART_BYTES,
+              "a fingerprint has no padding: stores copy it as bytes");
+
+void fingerprint_make(const struct view parts[FINGERPRINT_PART_COUNT], struct fingerprint *out)
+{
+    const uint8_t version = FINGERPRINT_VERSION;
+    struct hash whole;
+    hash_begin(&whole, NULL, FINGERPRINT_BYTES);
+    hash_add(&whole, &version, 1);
+    for (unsigned i = 0; i < FINGERPRINT_PART_COUNT; i++) {
+        hash_add_part(&whole, parts[i]);
+
+        uint8_t digest[DIGEST_SHORT_BYTES];
+        struct hash part;
+        hash_begin(&part, NULL, sizeof(digest));
+        hash_add(&part, parts[i].ptr, parts[i].len);
+        hash_end(&part, digest, sizeof(digest));
+        memcpy(out->parts[i], digest, FINGERPRINT_PART_BYTES);
+    }
+    hash_end(&whole, out->digest, FINGERPRINT_BYTES);
+    out->version = version;
+}
+
+/* A field name as a part, in lower case: names have no case, whatever the setting or the client writes. */
+static void hash_add_name(struct hash *hash, struct view name)
+{
+    hash_add_number(hash, name.len);
+    for (size_t i = 0; i < name.len; i++) {
+        char byte = name.ptr[i];
+        if (byte >= 'A' && byte <= 'Z') {
+            byte = (char) (byte - 'A' + 'a');
+        }
+        hash_add(hash, &byte, 1);
+    }
+}
+
+void credential_make(const uint8_t guard_key[DIGEST_KEY_BYTES], const struct view *guard, size_t guard_count,
+                     struct header_span headers, struct credential *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (guard_count == 0) {
+        return;
+    }
+    struct hash hash;
+    hash_begin(&hash, guard_key, CREDENTIAL_BYTES);
+    for (size_t i = 0; i < guard_count; i++) {
+        hash_add_name(&hash, guard[i]);
+        /* The number of lines tells an absent field from an empty one, and one line from two. */
+        struct view first;
+        hash_add_number(&hash, headers_count(headers, guard[i], &first));
+        for (size_t j = 0; j < headers.count; j++) {
+            if (view_equal_nocase(headers.items[j].name, guard[i])) {
+                hash_add_part(&hash, headers.items[j].value);
+            }
+        }
+    }
+    hash_end(&hash, out->digest, CREDENTIAL_BYTES);
+    out->present = true;
+}

@@ -1,0 +1,96 @@
+/* answer.c - see answer.h. */
+#include "server/flow/answer.h"
+
+#include "common/http_time.h"
+#include "schema/wire.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ANSWER_FIELDS_MAX = 2048, ANSWER_BODY_MAX = 16 * 1024 };
+
+static void answer_command_path(struct buf *out, const uint8_t *command_id)
+{
+    buf_append(out, VIEW(WIRE_COMMANDS_PATH));
+    buf_append_hex(out, command_id, COMMAND_ID_BYTES);
+}
+
+void answer_mark(struct buf *fields, const char *status_word, bool replayed, const struct answer_record *record)
+{
+    if (status_word != NULL) {
+        field_block_add(fields, VIEW(WIRE_STATUS), view_of(status_word));
+    }
+    if (replayed) {
+        field_block_add(fields, VIEW(WIRE_REPLAYED), VIEW("true"));
+    }
+    if (record->expires_ms > 0) {
+        char date[HTTP_DATE_BYTES];
+        http_date_write(record->expires_ms, date);
+        field_block_add(fields, VIEW(WIRE_EXPIRES), view_of(date));
+    }
+    if (record->command_id != NULL) {
+        buf_append(fields, VIEW("Link: <"));
+        answer_command_path(fields, record->command_id);
+        buf_append(fields, VIEW(">; rel=\"status\"\r\n"));
+    }
+}
+
+static void answer_problem_fields(struct buf *fields, const struct answer_problem *answer)
+{
+    const struct problem_row *row = &problem_table[answer->problem];
+    field_block_add(fields, VIEW("Content-Type"), VIEW(WIRE_PROBLEM_CONTENT_TYPE));
+    field_block_add(fields, VIEW("Cache-Control"), VIEW("no-store"));
+    if (row->retry_after) {
+        char seconds[16];
+        (void) snprintf(seconds, sizeof seconds, "%u", answer->retry_after_s > 0 ? answer->retry_after_s : 1);
+        field_block_add(fields, VIEW("Retry-After"), view_of(seconds));
+    }
+    if (answer->not_executed) {
+        field_block_add(fields, VIEW(WIRE_OUTCOME), VIEW(WIRE_WORD_NOT_EXECUTED));
+    }
+    answer_mark(fields, answer->keyed ? row->idempotency_status : NULL, false, &answer->record);
+}
+
+void answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer)
+{
+    char instance[80];
+    (void) snprintf(instance, sizeof instance, "%s%" PRIu64, flow->instance_prefix, ++flow->request_count);
+    struct buf command;
+    struct buf fields;
+    struct buf body;
+    buf_init(&command, 128);
+    buf_init(&fields, ANSWER_FIELDS_MAX);
+    buf_init(&body, ANSWER_BODY_MAX);
+    if (answer->record.command_id != NULL) {
+        answer_command_path(&command, answer->record.command_id);
+    }
+    const struct problem_facts facts = {
+        .problem = answer->problem,
+        .status = answer->status,
+        .detail = view_of(answer->detail),
+        .instance = view_of(instance),
+        .type_prefix = view_of(flow->settings->problem_prefix),
+        .executed = answer->record.executed,
+        .has_record = answer->record.read && answer->record.command_id != NULL,
+        .command = buf_view(&command),
+        .differs = answer->differs,
+        .reason = view_of(answer->reason),
+    };
+    problem_body_write(&facts, &body);
+    answer_problem_fields(&fields, answer);
+    struct edge_reply reply = {
+        .status = answer->status != 0 ? answer->status : problem_table[answer->problem].status,
+        .fields = buf_view(&fields),
+        .body = answer->no_body ? (struct view){ NULL, 0 } : buf_view(&body),
+        .close = answer->close,
+    };
+    if (answer->no_body) {
+        reply.has_length = true;
+        reply.length = body.len;
+    }
+    (void) edge_reply(request, &reply);
+    buf_fini(&command);
+    buf_fini(&fields);
+    buf_fini(&body);
+}

@@ -1,0 +1,35 @@
+/* answer.h - the answers that nonbis makes or marks: problem bodies, and the fields of docs/contract.md section 10. Loop thread. */
+#ifndef NONBIS_SERVER_FLOW_ANSWER_H
+#define NONBIS_SERVER_FLOW_ANSWER_H
+
+#include "server/api/problem_body.h"
+#include "server/flow/flow.h"
+
+/* What the answer may tell of a record; zeroed: none was read. */
+struct answer_record {
+    bool read;                 /* a record was read: executed, command, Link */
+    enum executed executed;
+    const uint8_t *command_id; /* NULL: not told (another credential's record) */
+    int64_t expires_ms;        /* wall clock; 0: not told */
+};
+
+struct answer_problem {
+    enum problem problem;
+    int status;          /* 0: the table's */
+    const char *detail;  /* NULL: left out */
+    const char *reason;  /* unavailable */
+    unsigned differs;
+    struct answer_record record;
+    unsigned retry_after_s; /* 0: the table decides whether the field is sent, with 1 */
+    bool keyed;             /* the key was read: Idempotency-Status may be sent */
+    bool close;
+    bool no_body;           /* the request was HEAD */
+    bool not_executed;      /* says so to the nonbis in front (Nonbis-Outcome) */
+};
+
+void answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer);
+
+/* Appends Idempotency-Status, Idempotent-Replayed, Idempotency-Expires and Link, as far as they apply. */
+void answer_mark(struct buf *fields, const char *status_word, bool replayed, const struct answer_record *record);
+
+#endif

@@ -1,0 +1,234 @@
+/* command.c - the conductor of a keyed request on a protected route: it takes an event, asks core/exchange.h for the next phase and the
+ * one deed, and does it. It knows no rule of its own. */
+#include "common/key.h"
+#include "server/base/clock.h"
+#include "server/base/memory.h"
+#include "server/digest/fingerprint_make.h"
+#include "server/flow/exchange_state.h"
+#include "server/http/fields.h"
+#include "schema/limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void exchange_free(struct exchange *x)
+{
+    struct flow *flow = x->flow;
+    exchange_log(x);
+    exchange_release_slot(x);
+    if (x->client != NULL) {
+        edge_set_user(x->client, NULL);
+    }
+    loop_timer_stop(&x->answer_timer);
+    loop_timer_stop(&x->hard_timer);
+    list_remove(&flow->exchanges, &x->node);
+    free(x->task.found.response);
+    free(x->method);
+    free(x->origin);
+    free(x->authority);
+    free(x->body_copy);
+    buf_fini(&x->fields_out);
+    buf_fini(&x->response_fields);
+    buf_fini(&x->response_body);
+    buf_fini(&x->keep_fields);
+    buf_fini(&x->spill_wait);
+    free(x);
+    flow_check_quiet(flow);
+}
+
+/* The client left before the handler was asked: what is still needed of its request is copied. */
+static void exchange_detach(struct exchange *x)
+{
+    x->client = NULL;
+    if (x->phase == PHASE_CLAIMING && x->body_copy == NULL) {
+        x->body_copy = memory_copy(x->body.ptr, x->body.len);
+        x->body = view_make(x->body_copy, x->body.len);
+    }
+    exchange_client_left(x);
+}
+
+/* A cell that cannot be: a bug of ours. The key stays as it is (in progress becomes unknown at its deadline), the client is told
+ * that nothing is known, and the exchange ends. */
+static void exchange_impossible(struct exchange *x, enum event event)
+{
+    log_message(LOG_ERROR, "bug", "event %s in phase %s is impossible; the key is left as it is", event_name(event),
+                phase_name(x->phase));
+    exchange_abort_call(x, ATTEMPT_SHUTDOWN);
+    x->result = "bug";
+    if (x->client != NULL && !x->answered) {
+        x->problem = (struct answer_problem){ .problem = PROBLEM_OUTCOME_UNKNOWN,
+                                              .detail = "an internal error; ask for the status of the command",
+                                              .record.executed = EXECUTED_UNKNOWN };
+        x->phase = PHASE_REPLYING;
+        x->answered = true;
+        answer_problem(x->flow, x->client, &x->problem);
+    }
+}
+
+static void exchange_do(struct exchange *x, enum deed deed, enum event event)
+{
+    switch (deed) {
+    case DEED_NONE:
+        return;
+    case DEED_CLAIM:
+        exchange_claim(x);
+        return;
+    case DEED_FORWARD:
+        exchange_forward(x);
+        return;
+    case DEED_RECORD:
+    case DEED_RECORD_UNKNOWN:
+        if (deed == DEED_RECORD_UNKNOWN) {
+            exchange_abort_call(x, event == EVENT_STOP ? ATTEMPT_SHUTDOWN : ATTEMPT_TIMEOUT);
+        }
+        exchange_record(x);
+        return;
+    case DEED_ANSWER:
+        exchange_answer(x, false);
+        return;
+    case DEED_ANSWER_UNRECORDED:
+        exchange_answer(x, true);
+        return;
+    case DEED_TELL_STILL_RUNNING:
+        exchange_tell_still_running(x);
+        return;
+    case DEED_DETACH:
+        exchange_detach(x);
+        return;
+    case DEED_FREE:
+        exchange_free(x);
+        return;
+    case DEED_WAIT: /* waiting is never asked for yet: decide() is told so */
+    case DEED_IMPOSSIBLE:
+    case DEED_COUNT:
+        break;
+    }
+    exchange_impossible(x, event);
+}
+
+void exchange_event(struct exchange *x, enum event event)
+{
+    struct step step = exchange_next(x->phase, event);
+    x->phase = step.next;
+    exchange_do(x, step.deed, event);
+}
+
+/* --- events of the client --- */
+
+static void command_fingerprint(struct exchange *x)
+{
+    const struct view parts[FINGERPRINT_PART_COUNT] = {
+        [FINGERPRINT_METHOD] = view_of(x->method),
+        [FINGERPRINT_AUTHORITY] = view_of(x->authority),
+        [FINGERPRINT_TARGET] = view_of(x->origin),
+        [FINGERPRINT_CONTENT_TYPE] = x->content_type,
+        [FINGERPRINT_CONTENT_ENCODING] = x->content_encoding,
+        [FINGERPRINT_BODY] = x->body,
+    };
+    fingerprint_make(parts, &x->task.claim.fingerprint);
+    const struct setting_names *guard = &x->flow->settings->guard;
+    credential_make(x->flow->store.guard_key, guard->items, guard->count, x->headers, &x->task.claim.credential);
+}
+
+static void command_whole(void *guest, struct view body)
+{
+    struct exchange *x = guest;
+    x->body = body;
+    command_fingerprint(x);
+    exchange_event(x, EVENT_BODY_WHOLE);
+}
+
+static void command_too_large(void *guest)
+{
+    struct exchange *x = guest;
+    x->problem = (struct answer_problem){ .problem = PROBLEM_BODY_TOO_LARGE,
+                                          .detail = "the body is longer than this server takes (setting body_max)",
+                                          .keyed = true,
+                                          .close = true };
+    x->result = "refused";
+    exchange_event(x, EVENT_REFUSED);
+}
+
+static void command_drained(void *guest)
+{
+    exchange_drained(guest);
+}
+
+static void command_gone(void *guest, bool delivered)
+{
+    (void) delivered; /* handed to the kernel, or not: either way the client's part is over, and the record is what counts */
+    struct exchange *x = guest;
+    bool answered = x->answered;
+    x->client = NULL;
+    exchange_event(x, answered ? EVENT_ANSWERED : EVENT_CLIENT_GONE);
+}
+
+static const struct guest_ops command_ops = {
+    .whole = command_whole,
+    .too_large = command_too_large,
+    .drained = command_drained,
+    .gone = command_gone,
+};
+
+/* --- start and stop --- */
+
+static void command_on_answer_timer(void *context)
+{
+    exchange_event(context, EVENT_ANSWER_DEADLINE);
+}
+
+static void command_on_hard_timer(void *context)
+{
+    exchange_event(context, EVENT_HARD_DEADLINE);
+}
+
+enum edge_take command_start(struct flow *flow, const struct command_start *start)
+{
+    struct exchange *x = memory_new(sizeof *x);
+    x->guest.ops = &command_ops;
+    x->flow = flow;
+    x->phase = PHASE_READING;
+    x->client = start->request;
+    x->route = start->route;
+    x->key = *start->key;
+    memcpy(x->tenant, start->tenant.ptr, start->tenant.len);
+    x->method = memory_text(start->head->method);
+    x->origin = memory_text(start->target.origin);
+    x->path_len = start->target.path.len;
+    x->authority = memory_text(start->target.authority);
+    x->headers = start->head->headers;
+    (void) headers_count(x->headers, VIEW("Content-Type"), &x->content_type);
+    (void) headers_count(x->headers, VIEW("Content-Encoding"), &x->content_encoding);
+    x->started_us = clock_monotonic_us();
+    buf_init(&x->fields_out, 2 * LIMIT_CONNECTION_POOL);
+    const struct fields_added added = {
+        .via_name = view_of(flow->via_name),
+        .client_addr = start->head->peer,
+        .proto = VIEW("http"),
+        .host = start->host,
+    };
+    fields_to_handler(x->headers, &added, &x->fields_out);
+    buf_init(&x->response_fields, 4 * LIMIT_CONNECTION_POOL);
+    buf_init(&x->response_body, (size_t) flow->settings->response_keep_max);
+    buf_init(&x->keep_fields, 4 * LIMIT_CONNECTION_POOL);
+    buf_init(&x->spill_wait, SIZE_MAX);
+    loop_timer_init(&x->answer_timer, flow->loop, command_on_answer_timer, x);
+    loop_timer_init(&x->hard_timer, flow->loop, command_on_hard_timer, x);
+    list_append(&flow->exchanges, &x->node);
+    edge_set_user(start->request, x);
+    return EDGE_COLLECT;
+}
+
+void command_stop_all(struct flow *flow)
+{
+    struct list_node *node = flow->exchanges.head.next;
+    while (node != &flow->exchanges.head) {
+        struct exchange *x = LIST_ITEM(node, struct exchange, node);
+        node = node->next; /* the event may free this one, and no other */
+        if (x->phase == PHASE_READING) {
+            edge_reply_cut(x->client); /* the rest of its body may never come, and nothing has happened yet */
+        } else {
+            exchange_event(x, EVENT_STOP);
+        }
+    }
+}

@@ -1,0 +1,300 @@
+/* command_answer.c - what the client of a command is told, and the line in the log. */
+#include "schema/wire.h"
+#include "server/base/clock.h"
+#include "server/digest/digest.h"
+#include "server/flow/exchange_state.h"
+#include "server/http/fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+unsigned exchange_retry_after_s(const struct exchange *x)
+{
+    return problem_retry_after_s(x->flow->route_latency_ms[x->route->index], digest_random32());
+}
+
+/* "unrecorded" promises that the answer beside it is the real outcome; without one, or when the outcome could not be written down as
+ * not executed, all that is left to say is unknown. */
+static const char *status_word(const struct outcome *outcome, bool unrecorded)
+{
+    if (unrecorded) {
+        return outcome->kind == OUTCOME_COMPLETED ? WIRE_WORD_UNRECORDED : WIRE_WORD_UNKNOWN;
+    }
+    switch (outcome->kind) {
+    case OUTCOME_COMPLETED:
+        return WIRE_WORD_EXECUTED;
+    case OUTCOME_NOT_EXECUTED:
+        return WIRE_WORD_NOT_EXECUTED;
+    case OUTCOME_UNKNOWN:
+        break;
+    }
+    return WIRE_WORD_UNKNOWN;
+}
+
+static struct answer_record own_record(const struct exchange *x, enum executed executed)
+{
+    return (struct answer_record){ .read = true, .executed = executed, .command_id = x->command_id };
+}
+
+/* A record of somebody's earlier attempt; under another credential nothing of it is told. */
+static struct answer_record found_record(const struct exchange *x)
+{
+    const struct store_found *found = &x->task.found;
+    struct answer_record told = { .read = true };
+    if (found->record.state == RECORD_ABSENT || (found->decision.differs & DIFFERS_CREDENTIALS) != 0) {
+        told.read = false;
+        told.executed = EXECUTED_UNKNOWN;
+        return told;
+    }
+    told.command_id = found->record.command_id;
+    switch (found->decision.state) {
+    case RECORD_COMPLETED:
+        told.executed = EXECUTED_YES;
+        told.expires_ms = found->record.expires_ms + x->flow->store_offset_ms;
+        break;
+    case RECORD_RELEASED:
+    case RECORD_VOIDED:
+        told.executed = EXECUTED_NO;
+        break;
+    case RECORD_EXPIRED:
+        told.executed = found->record.state == RECORD_UNKNOWN ? EXECUTED_UNKNOWN
+                        : found->record.state == RECORD_EXPIRED ? found->record.tombstone
+                                                                : EXECUTED_YES;
+        break;
+    case RECORD_ABSENT:
+    case RECORD_IN_PROGRESS:
+    case RECORD_UNKNOWN:
+    case RECORD_STATE_COUNT:
+        told.executed = EXECUTED_UNKNOWN;
+        break;
+    }
+    return told;
+}
+
+static void found_refusal(struct exchange *x, const char **detail)
+{
+    switch (x->task.found.decision.verdict) {
+    case VERDICT_KEY_REUSED:
+        x->result = "refused";
+        *detail = "this key was used before with another request; a new intent needs a new key";
+        if ((x->task.found.decision.differs & DIFFERS_CREDENTIALS) != 0) {
+            *detail = "this key was used before under another credential";
+        }
+        return;
+    case VERDICT_KEY_EXPIRED:
+        x->result = "refused";
+        *detail = "this key was used before and its answer is no longer kept; it is not executed again";
+        return;
+    case VERDICT_KEY_VOIDED:
+        x->result = "refused";
+        *detail = "this key was voided before anything was executed; it never will be";
+        return;
+    case VERDICT_IN_PROGRESS:
+    case VERDICT_WAIT:
+        x->result = "in-progress";
+        *detail = "an earlier attempt with this key is still running; repeat the same request later";
+        return;
+    case VERDICT_OUTCOME_UNKNOWN:
+        x->result = "unknown";
+        *detail = "an earlier attempt may or may not have been executed; it is not sent again";
+        return;
+    case VERDICT_FORWARD: /* new work, and none is taken */
+        x->result = "unavailable";
+        *detail = x->flow->draining ? "the server takes no new commands because it is stopping"
+                                    : "as many commands as running_max allows are running";
+        x->problem.reason = x->flow->draining ? x->flow->draining_reason : "overloaded";
+        return;
+    case VERDICT_REPLAY:
+    case VERDICT_IMPOSSIBLE:
+    case VERDICT_COUNT:
+        break;
+    }
+    x->result = "bug";
+    x->problem.reason = "store";
+    *detail = "the record could not be judged; nothing was forwarded";
+}
+
+void exchange_answer_found(struct exchange *x)
+{
+    const struct store_found *found = &x->task.found;
+    const char *detail = NULL;
+    if (found->decision.verdict == VERDICT_REPLAY && found->response != NULL) {
+        x->answer_kind = ANSWER_REPLAY;
+        x->result = "replayed";
+        return;
+    }
+    x->problem = (struct answer_problem){ .problem = problem_of_verdict(found->decision.verdict),
+                                          .differs = found->decision.differs,
+                                          .record = found_record(x),
+                                          .retry_after_s = exchange_retry_after_s(x),
+                                          .keyed = true };
+    found_refusal(x, &detail);
+    x->problem.detail = detail;
+    if (found->decision.verdict == VERDICT_FORWARD && found->record.state == RECORD_ABSENT) {
+        x->problem.record = (struct answer_record){ .executed = EXECUTED_UNKNOWN };
+    }
+}
+
+static void answer_replay(struct exchange *x)
+{
+    struct stored_response *response = x->task.found.response;
+    struct answer_record record = found_record(x);
+    struct buf fields;
+    buf_init(&fields, 4 * LIMIT_CONNECTION_POOL);
+    buf_append(&fields, response->fields);
+    if (!response->kept) {
+        field_block_add(&fields, VIEW(WIRE_BODY_NOT_KEPT), VIEW(WIRE_BODY_NOT_KEPT_VALUE));
+    }
+    answer_mark(&fields, WIRE_WORD_REPLAYED, true, &record);
+    const struct edge_reply reply = {
+        .status = response->status, .fields = buf_view(&fields), .body = response->body, .body_owner = response
+    };
+    x->told_status = response->status;
+    x->task.found.response = NULL; /* the edge has it now */
+    (void) edge_reply(x->client, &reply);
+    buf_fini(&fields);
+}
+
+void exchange_own_fields(const struct exchange *x, const struct outcome *outcome, bool unrecorded, struct buf *out)
+{
+    struct answer_record record = own_record(x, EXECUTED_YES);
+    if (outcome->kind == OUTCOME_COMPLETED && !unrecorded && x->recorded_us != 0) {
+        record.expires_ms = x->task.after.expires_ms + x->flow->store_offset_ms;
+    }
+    fields_to_client(buf_view(&x->response_fields), out);
+    answer_mark(out, status_word(outcome, unrecorded), false, &record);
+}
+
+/* The handler's own answer, unchanged but for the fields that nonbis adds. */
+static void answer_own(struct exchange *x, bool unrecorded)
+{
+    struct buf fields;
+    buf_init(&fields, 4 * LIMIT_CONNECTION_POOL);
+    exchange_own_fields(x, &x->outcome, unrecorded, &fields);
+    size_t len = 0;
+    char *body = buf_take(&x->response_body, &len);
+    struct edge_reply reply = {
+        .status = x->status, .fields = buf_view(&fields), .body = view_make(body, len), .body_owner = body
+    };
+    if (len == 0 && x->reply_has_length) {
+        reply.has_length = true; /* HEAD and 304 announce what they do not carry */
+        reply.length = x->reply_length;
+    }
+    x->told_status = x->status;
+    (void) edge_reply(x->client, &reply);
+    buf_fini(&fields);
+}
+
+/* Our own words for an execution that brought no answer to pass on. */
+static void answer_own_problem(struct exchange *x, bool unrecorded)
+{
+    bool not_sent = x->outcome.kind == OUTCOME_NOT_EXECUTED && !unrecorded;
+    x->problem = (struct answer_problem){
+        .problem = not_sent ? PROBLEM_UPSTREAM_NOT_REACHED : PROBLEM_OUTCOME_UNKNOWN,
+        .detail = not_sent ? "the handler could not be reached; nothing was sent, the key is free for a repeat"
+                           : "the request was sent and no complete answer came back; it is not sent again",
+        .record = own_record(x, not_sent ? EXECUTED_NO : EXECUTED_UNKNOWN),
+        .retry_after_s = exchange_retry_after_s(x),
+        .keyed = true,
+    };
+    answer_problem(x->flow, x->client, &x->problem);
+    x->told_status = problem_table[x->problem.problem].status;
+}
+
+void exchange_answer(struct exchange *x, bool unrecorded)
+{
+    if (x->answer_kind == ANSWER_OWN) {
+        x->result = status_word(&x->outcome, unrecorded);
+    }
+    if (x->client == NULL) {
+        exchange_event(x, EVENT_ANSWERED);
+        return;
+    }
+    if (x->spill_to_client) {
+        exchange_spill_finish(x, x->outcome.pass && !unrecorded);
+        return;
+    }
+    if (x->answered) {
+        return; /* still-running was told and is on its way; its end frees the exchange */
+    }
+    x->answered = true;
+    switch (x->answer_kind) {
+    case ANSWER_REPLAY:
+        answer_replay(x);
+        return;
+    case ANSWER_OWN:
+        if (x->outcome.pass) {
+            answer_own(x, unrecorded);
+        } else {
+            answer_own_problem(x, unrecorded);
+        }
+        return;
+    case ANSWER_PROBLEM:
+        break;
+    }
+    answer_problem(x->flow, x->client, &x->problem);
+    x->told_status = x->problem.status != 0 ? x->problem.status : problem_table[x->problem.problem].status;
+}
+
+void exchange_tell_still_running(struct exchange *x)
+{
+    if (x->client == NULL || x->answered) {
+        return;
+    }
+    x->answered = true;
+    const struct answer_problem still = {
+        .problem = PROBLEM_STILL_RUNNING,
+        .detail = "the handler has not answered yet; the command goes on and its outcome will be recorded",
+        .record = own_record(x, EXECUTED_UNKNOWN),
+        .retry_after_s = exchange_retry_after_s(x),
+        .keyed = true,
+    };
+    answer_problem(x->flow, x->client, &still);
+    x->told_status = problem_table[PROBLEM_STILL_RUNNING].status;
+}
+
+/* Twelve hex digits that stand for tenant and key in the log, the same for every line of this store. */
+static void log_key(const struct exchange *x, char out[13])
+{
+    uint8_t digest[DIGEST_SHORT_BYTES];
+    const struct view parts[] = { VIEW("log"), view_of(x->tenant), view_make(x->key.text, x->key.len) };
+    digest_keyed(x->flow->store.guard_key, parts, 3, digest, sizeof digest);
+    for (int i = 0; i < 6; i++) {
+        (void) snprintf(out + 2 * i, 3, "%02x", digest[i]);
+    }
+}
+
+void exchange_log(struct exchange *x)
+{
+    if (!log_enabled(LOG_INFO)) {
+        return;
+    }
+    struct log_line line;
+    char key[13];
+    log_key(x, key);
+    log_begin(&line, LOG_INFO, "exchange");
+    log_text(&line, "result", x->result != NULL ? x->result : "client-gone");
+    log_int(&line, "status", x->told_status);
+    log_text(&line, "method", x->method);
+    log_text(&line, "route", x->route->text);
+    log_text(&line, "key", key);
+    if (x->execution > 0) {
+        char id[2 * COMMAND_ID_BYTES + 1];
+        for (int i = 0; i < COMMAND_ID_BYTES; i++) {
+            (void) snprintf(id + 2 * i, 3, "%02x", x->command_id[i]);
+        }
+        log_text(&line, "command", id);
+        log_int(&line, "execution", x->execution);
+        log_text(&line, "upstream", attempt_end_name(x->attempt.end));
+        if (x->attempt.end == ATTEMPT_COMPLETE) {
+            log_int(&line, "upstream_status", x->status);
+        } else {
+            log_text(&line, "why", x->attempt_reason);
+        }
+        log_int(&line, "claim_us", x->claimed_us - x->claim_us);
+        log_int(&line, "upstream_us", x->response_us - x->sent_us);
+        log_int(&line, "store_us", x->recorded_us - x->response_us);
+    }
+    log_int(&line, "total_us", clock_monotonic_us() - x->started_us);
+    log_end(&line);
+}

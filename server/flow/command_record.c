@@ -1,0 +1,122 @@
+/* command_record.c - the two durable steps of a command: the claim before anything is sent, the outcome before it is told. */
+#include "server/base/clock.h"
+#include "server/digest/digest.h"
+#include "server/flow/exchange_state.h"
+#include "server/http/fields.h"
+
+#include <string.h>
+
+enum { CLAIM_MARGIN_MS = 5000 }; /* a claim outlives hard_timeout by the time that recording may take */
+
+void exchange_release_slot(struct exchange *x)
+{
+    if (x->holds_slot) {
+        x->holds_slot = false;
+        x->flow->running--;
+    }
+}
+
+static void claim_refused(struct exchange *x, const char *reason, const char *detail)
+{
+    x->problem = (struct answer_problem){
+        .problem = PROBLEM_UNAVAILABLE, .reason = reason, .detail = detail, .keyed = true, .retry_after_s = 1
+    };
+    x->result = "unavailable";
+}
+
+static void claim_done(struct store_task *task)
+{
+    struct exchange *x = LIST_ITEM(task, struct exchange, task);
+    x->claimed_us = clock_monotonic_us();
+    if (task->result != STORE_OK) {
+        exchange_release_slot(x);
+        claim_refused(x, "store", "the claim could not be made durable; nothing was forwarded by this attempt");
+        log_message(LOG_WARN, "store", "a claim ended as %s: answered 503, nothing was forwarded",
+                    store_result_name(task->result));
+        exchange_event(x, EVENT_CLAIM_FAILED);
+        return;
+    }
+    const struct store_found *found = &task->found;
+    if (found->claimed) {
+        x->row = found->row;
+        memcpy(x->command_id, found->record.command_id, sizeof x->command_id);
+        x->execution = found->record.execution;
+        exchange_event(x, EVENT_CLAIMED);
+        return;
+    }
+    exchange_release_slot(x);
+    exchange_answer_found(x);
+    exchange_event(x, EVENT_FOUND);
+}
+
+void exchange_claim(struct exchange *x)
+{
+    struct flow *flow = x->flow;
+    bool room = flow->running < (unsigned) flow->settings->running_max;
+    struct store_claim *claim = &x->task.claim;
+    claim->tenant = view_of(x->tenant);
+    claim->key = view_make(x->key.text, x->key.len);
+    claim->method = view_of(x->method);
+    claim->target = view_make(x->origin, x->path_len);
+    claim->run_ms_max = x->route->hard_timeout_ms + CLAIM_MARGIN_MS;
+    claim->may_wait = false;
+    claim->may_claim = room && !flow->draining;
+    digest_random(claim->command_id, sizeof claim->command_id);
+    if (claim->may_claim) {
+        x->holds_slot = true;
+        flow->running++;
+    }
+    x->task.kind = STORE_TASK_CLAIM;
+    x->task.home = flow->loop;
+    x->task.done = claim_done;
+    x->claim_us = clock_monotonic_us();
+    if (!store_worker_submit(flow->worker, &x->task)) {
+        exchange_release_slot(x);
+        claim_refused(x, "overloaded", "the store's queue is full; nothing was forwarded by this attempt");
+        exchange_event(x, EVENT_CLAIM_FAILED);
+    }
+}
+
+static void finish_done(struct store_task *task)
+{
+    struct exchange *x = LIST_ITEM(task, struct exchange, task);
+    x->recorded_us = clock_monotonic_us();
+    exchange_release_slot(x);
+    if (task->result == STORE_OK) {
+        exchange_event(x, EVENT_RECORDED);
+        return;
+    }
+    log_message(LOG_ERROR, "store", "an outcome could not be recorded (%s): the client is told so, the command stays unknown",
+                store_result_name(task->result));
+    exchange_event(x, EVENT_RECORD_FAILED);
+}
+
+void exchange_record(struct exchange *x)
+{
+    struct flow *flow = x->flow;
+    loop_timer_stop(&x->answer_timer);
+    loop_timer_stop(&x->hard_timer);
+    x->response_us = clock_monotonic_us();
+    x->outcome = outcome_of(&x->attempt, &x->route->rules);
+    struct store_finish *finish = &x->task.finish;
+    *finish = (struct store_finish){
+        .row = x->row,
+        .tenant = view_of(x->tenant),
+        .key = view_make(x->key.text, x->key.len),
+        .execution = x->execution,
+        .retention = x->route->retention,
+        .outcome = { .kind = x->outcome.kind, .cause = x->outcome.cause },
+    };
+    if (x->outcome.kind == OUTCOME_COMPLETED) {
+        fields_to_keep(buf_view(&x->response_fields), x->route->replay_drop, &x->keep_fields);
+        finish->outcome.response_status = x->status;
+        finish->outcome.response_bytes = x->response_bytes;
+        finish->outcome.response_kept = !x->spilling;
+        finish->fields = buf_view(&x->keep_fields);
+        finish->body = buf_view(&x->response_body);
+    }
+    x->task.kind = STORE_TASK_FINISH;
+    x->task.home = flow->loop;
+    x->task.done = finish_done;
+    (void) store_worker_submit(flow->worker, &x->task); /* an outcome is never refused */
+}

@@ -1,0 +1,101 @@
+/* exchange_state.h - one keyed request on a protected route while it lives: the storage behind core/exchange.h's phases. Private to
+ * the command_*.c files. Loop thread.
+ *
+ * Lives from head() until DEED_FREE; the client may leave earlier (client == NULL) and a forwarded command goes on. Owns copies of all
+ * that must outlive the client: key, tenant, fields for the handler, and the body once the client is gone. */
+#ifndef NONBIS_SERVER_FLOW_EXCHANGE_STATE_H
+#define NONBIS_SERVER_FLOW_EXCHANGE_STATE_H
+
+#include "server/core/exchange.h"
+#include "schema/limits.h"
+#include "server/flow/answer.h"
+
+struct exchange {
+    struct guest guest; /* first: the edge request's user */
+    struct list_node node;
+    struct flow *flow;
+    enum phase phase;
+    struct edge_request *client; /* NULL: gone, or answered and gone */
+    bool answered;               /* an answer was given to the edge; nothing more may be */
+
+    /* what was asked */
+    const struct route *route;
+    struct key key;
+    char tenant[LIMIT_TENANT_BYTES + 1];
+    char *method, *origin; /* owned texts */
+    size_t path_len;       /* of origin, without the query */
+    char *authority;
+    struct view content_type, content_encoding; /* into the edge's head: valid until the body is whole */
+    struct header_span headers;                 /* as above */
+    struct buf fields_out; /* field block for the handler */
+    struct view body;      /* the edge's, or body_copy */
+    char *body_copy;
+
+    /* the store */
+    struct store_task task;
+    bool holds_slot; /* counted in flow->running */
+    int64_t row;
+    uint8_t command_id[COMMAND_ID_BYTES];
+    uint32_t execution;
+
+    /* the handler */
+    struct upstream_call *call;
+    struct loop_timer answer_timer, hard_timer;
+    struct attempt attempt;
+    char attempt_reason[160];
+    struct outcome outcome;
+    int status;
+    struct buf response_fields; /* field block as received */
+    struct buf response_body;   /* up to response_keep_max, then empty (spilling) */
+    struct buf keep_fields;     /* what is stored for replays */
+    uint64_t response_bytes;    /* of the body so far */
+
+    /* a response over response_keep_max goes to the client as it comes; its last byte is held until the record is durable */
+    bool spilling;
+    bool spill_to_client; /* the streaming answer was begun and not cut */
+    struct buf spill_wait; /* what the edge has not taken yet; never without the last byte before the record */
+    bool spill_final;      /* the record is durable: the last byte may go */
+    bool upstream_paused;
+
+    bool reply_has_length; /* the handler announced a length */
+    uint64_t reply_length;
+
+    /* the answer */
+    enum { ANSWER_PROBLEM, ANSWER_REPLAY, ANSWER_OWN } answer_kind;
+    struct answer_problem problem; /* for ANSWER_PROBLEM */
+    int told_status;               /* of the answer, for the log; 0: none was given */
+    const char *result;            /* word for the log */
+
+    /* times, monotonic microseconds */
+    int64_t started_us, claim_us, claimed_us, sent_us, response_us, recorded_us;
+};
+
+/* command.c */
+void exchange_event(struct exchange *x, enum event event);
+
+/* command_upstream.c: forwarding and the response as it comes */
+void exchange_forward(struct exchange *x);
+void exchange_abort_call(struct exchange *x, enum attempt_end end);
+
+/* command_record.c: claim and outcome */
+void exchange_claim(struct exchange *x);
+void exchange_record(struct exchange *x);
+void exchange_release_slot(struct exchange *x);
+
+/* command_spill.c: a response over response_keep_max */
+void exchange_drained(struct exchange *x);
+void exchange_client_left(struct exchange *x); /* stops a spill */
+void exchange_spill_begin(struct exchange *x, struct view bytes);
+void exchange_spill_more(struct exchange *x, struct view bytes);
+void exchange_spill_finish(struct exchange *x, bool whole); /* whole false: the client must see a cut answer */
+
+/* command_answer.c */
+void exchange_answer(struct exchange *x, bool unrecorded);
+void exchange_answer_found(struct exchange *x); /* sets the problem for what the store returned; a replay is answered by exchange_answer */
+void exchange_tell_still_running(struct exchange *x);
+void exchange_log(struct exchange *x);
+unsigned exchange_retry_after_s(const struct exchange *x);
+/* The fields of the handler's own answer as the client gets them. */
+void exchange_own_fields(const struct exchange *x, const struct outcome *outcome, bool unrecorded, struct buf *out);
+
+#endif

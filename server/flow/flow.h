@@ -1,0 +1,93 @@
+/* flow.h - what the conductors on one loop share: the parts they act through, and what is running. Belongs to the loop's thread.
+ *
+ *   front.c     a request arrives: guard, own paths, route, tenant, key, declared length (checks 1 to 5)
+ *   command.c   a keyed request on a protected route: asks core/exchange.h, does the one deed it names
+ *   relay.c     pass-through
+ *   answer.c    what nonbis says itself, and the fields it adds
+ *   stop.c      the drain
+ *   health.c    the operators' listener */
+#ifndef NONBIS_SERVER_FLOW_FLOW_H
+#define NONBIS_SERVER_FLOW_FLOW_H
+
+#include "common/key.h"
+#include "server/config/settings.h"
+#include "server/edge/edge.h"
+#include "server/http/guard.h"
+#include "server/store/worker.h"
+#include "server/upstream/upstream.h"
+
+struct flow {
+    struct loop *loop;
+    const struct settings *settings;
+    struct store_worker *worker;
+    struct store_info store;
+    int64_t store_offset_ms; /* wall clock minus store time, at start: for times told to clients */
+    struct edge *edge;
+    struct upstream *upstream;
+
+    char via_name[32];       /* this nonbis in Via: loops are found by it */
+    char instance_prefix[48]; /* of request ids */
+    uint64_t request_count;
+
+    struct list exchanges; /* every struct exchange that is not freed */
+    struct list relays;
+    unsigned running; /* exchanges that hold, or may get, a claim: bounded by running_max */
+    int64_t *route_latency_ms; /* by route index: moving average of the handler's answers */
+
+    bool draining;
+    bool stopped;  /* the drain is over: nothing is sent any more */
+    const char *draining_reason; /* "draining" or "store" */
+    void (*quiet)(void *context); /* called whenever the last exchange or relay has ended */
+    void *quiet_context;
+};
+
+/* `worker`, `edge` and `upstream` are set by the caller before the first request. */
+void flow_init(struct flow *flow, struct loop *loop, const struct settings *settings, const struct store *store,
+               int64_t store_offset_ms);
+void flow_fini(struct flow *flow);
+
+/* The handler to make the data listener's edge with; its context is the flow. */
+extern const struct edge_handler front_handler;
+
+/* Who stands behind an edge request: the first member of an exchange or a relay, and the edge request's user. */
+struct guest_ops {
+    void (*whole)(void *guest, struct view body);
+    void (*too_large)(void *guest);
+    size_t (*part)(void *guest, struct view bytes);
+    void (*last)(void *guest);
+    void (*drained)(void *guest);
+    void (*gone)(void *guest, bool delivered);
+};
+struct guest {
+    const struct guest_ops *ops;
+};
+
+/* --- command.c --- */
+struct command_start {
+    struct edge_request *request;
+    const struct edge_head *head;
+    struct target target;
+    const struct route *route;
+    struct view tenant; /* copied */
+    const struct key *key;
+    struct view host;
+};
+enum edge_take command_start(struct flow *flow, const struct command_start *start);
+/* The drain is over: every exchange is told to end. */
+void command_stop_all(struct flow *flow);
+
+/* --- relay.c --- */
+struct relay_start {
+    struct edge_request *request;
+    const struct edge_head *head;
+    struct target target;
+    const struct guard_verdict *guard;
+    bool ignored; /* a keyed unsafe request: its answer says so */
+};
+enum edge_take relay_start(struct flow *flow, const struct relay_start *start);
+void relay_stop_all(struct flow *flow);
+
+/* What a guest calls when it has left its list. */
+void flow_check_quiet(struct flow *flow);
+
+#endif

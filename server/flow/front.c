@@ -1,0 +1,319 @@
+/* front.c - a request arrives: the checks of docs/contract.md section 4 that need no body (1 to 5), in order, and then the room it goes to. */
+#include "common/key.h"
+#include "schema/limits.h"
+#include "schema/wire.h"
+#include "server/base/memory.h"
+#include "server/digest/digest.h"
+#include "server/flow/answer.h"
+#include "server/http/fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One arriving request while its head is judged. */
+struct arrival {
+    struct flow *flow;
+    struct edge_request *request;
+    const struct edge_head *head;
+    struct guard_verdict guard;
+    const struct route *route; /* NULL: not protected */
+    struct view tenant;
+    struct key key;
+};
+
+static enum edge_take arrival_refuse(const struct arrival *a, const struct answer_problem *answer)
+{
+    struct answer_problem whole = *answer;
+    whole.no_body = view_equal(a->head->method, VIEW("HEAD"));
+    answer_problem(a->flow, a->request, &whole);
+    struct log_line line;
+    if (log_enabled(LOG_INFO)) {
+        log_begin(&line, LOG_INFO, "refused");
+        log_text(&line, "problem", problem_table[answer->problem].name);
+        log_int(&line, "status", answer->status != 0 ? answer->status : problem_table[answer->problem].status);
+        log_view(&line, "client", a->head->peer);
+        log_text(&line, "why", answer->detail != NULL ? answer->detail : "");
+        log_end(&line);
+    }
+    return EDGE_REPLIED;
+}
+
+static enum edge_take arrival_malformed(const struct arrival *a, int status, const char *detail)
+{
+    const struct answer_problem answer = {
+        .problem = PROBLEM_REQUEST_MALFORMED, .status = status, .detail = detail, .close = true
+    };
+    return arrival_refuse(a, &answer);
+}
+
+/* Fields that settings make us read: one line of each at most. */
+static struct guard_verdict arrival_guard(const struct arrival *a)
+{
+    const struct settings *settings = a->flow->settings;
+    struct header read[SETTING_NAMES_MAX + 1];
+    struct header_span span = { read, 0 };
+    for (size_t i = 0; i < settings->guard.count; i++) {
+        read[span.count++] = (struct header){ .name = settings->guard.items[i] };
+    }
+    if (settings->tenant_field.len > 0) {
+        read[span.count++] = (struct header){ .name = settings->tenant_field };
+    }
+    const struct guard_head head = {
+        .method = a->head->method,
+        .target = a->head->target,
+        .version = a->head->version,
+        .headers = a->head->headers,
+        .read_fields = &span,
+        .header_bytes_max = (size_t) settings->request_header_max,
+    };
+    return guard_check(&head);
+}
+
+static bool path_is_own(struct view normal)
+{
+    return view_equal(normal, VIEW(WIRE_PREFIX)) || view_starts_with(normal, VIEW(WIRE_PREFIX "/"));
+}
+
+/* Route and own paths. Returns false when the request was answered. */
+static bool arrival_route(struct arrival *a, bool *own)
+{
+    struct path_form form;
+    path_form_init(&form, a->guard.target.path);
+    struct view normal = buf_view(&form.normal);
+    struct view resolved = form.ambiguous ? buf_view(&form.resolved) : normal;
+    const struct routes *routes = &a->flow->settings->routes;
+    bool malformed = form.malformed || form.normal.failed || form.resolved.failed;
+    a->route = route_find(routes, a->head->method, normal);
+    *own = path_is_own(normal);
+    bool unclear = form.ambiguous && (a->route != NULL || route_find(routes, a->head->method, resolved) != NULL ||
+                                      path_is_own(normal) || path_is_own(resolved));
+    path_form_fini(&form);
+    if (malformed) {
+        (void) arrival_malformed(a, 400, "a percent sign in the path is not followed by two hex digits");
+        return false;
+    }
+    if (unclear) {
+        (void) arrival_malformed(a, 400,
+                                 "an encoded slash, %00 or a dot segment in the path of a protected route is not accepted");
+        return false;
+    }
+    return true;
+}
+
+static bool arrival_tenant(struct arrival *a)
+{
+    struct view name = a->flow->settings->tenant_field;
+    if (name.len == 0) {
+        a->tenant = VIEW("");
+        return true;
+    }
+    size_t count = headers_count(a->head->headers, name, &a->tenant);
+    const char *detail = !a->head->peer_is_loopback            ? "the tenant field is believed from trusted peers only"
+                         : count == 0                          ? "the tenant field is missing"
+                         : count > 1                           ? "the tenant field stands there twice"
+                         : a->tenant.len == 0                  ? "the tenant field is empty"
+                         : a->tenant.len > LIMIT_TENANT_BYTES ? "the tenant field is too long"
+                                                               : NULL;
+    if (detail == NULL) {
+        return true;
+    }
+    const struct answer_problem answer = { .problem = PROBLEM_TENANT_MISSING, .detail = detail, .close = true };
+    (void) arrival_refuse(a, &answer);
+    return false;
+}
+
+enum arrival_key { ARRIVAL_ANSWERED, ARRIVAL_KEYED, ARRIVAL_KEYLESS };
+
+static enum arrival_key arrival_key(struct arrival *a)
+{
+    struct view value = VIEW("");
+    size_t count = headers_count(a->head->headers, VIEW(WIRE_IDEMPOTENCY_KEY), &value);
+    if (count == 0) {
+        if (!a->route->key_required) {
+            return ARRIVAL_KEYLESS;
+        }
+        const struct answer_problem missing = {
+            .problem = PROBLEM_KEY_MISSING,
+            .detail = "this route needs an Idempotency-Key; make one per intent and repeat it on every retry",
+            .close = true,
+        };
+        (void) arrival_refuse(a, &missing);
+        return ARRIVAL_ANSWERED;
+    }
+    const char *detail = "more than one Idempotency-Key field";
+    if (count == 1) {
+        enum key_result result = key_parse(value, &a->key);
+        if (result == KEY_OK) {
+            return ARRIVAL_KEYED;
+        }
+        detail = key_result_text(result);
+    }
+    const struct answer_problem malformed = {
+        .problem = PROBLEM_KEY_MALFORMED, .detail = detail, .keyed = true, .close = true
+    };
+    (void) arrival_refuse(a, &malformed);
+    return ARRIVAL_ANSWERED;
+}
+
+static enum edge_take arrival_relay(struct arrival *a)
+{
+    struct view ignored_value;
+    struct view method = a->head->method;
+    bool safe = view_equal(method, VIEW("GET")) || view_equal(method, VIEW("HEAD")) || view_equal(method, VIEW("OPTIONS"));
+    const struct relay_start start = {
+        .request = a->request,
+        .head = a->head,
+        .target = a->guard.target,
+        .guard = &a->guard,
+        .ignored = !safe && headers_count(a->head->headers, VIEW(WIRE_IDEMPOTENCY_KEY), &ignored_value) > 0,
+    };
+    return relay_start(a->flow, &start);
+}
+
+static enum edge_take arrival_command(struct arrival *a)
+{
+    struct view method = a->head->method;
+    bool needs_body = view_equal(method, VIEW("POST")) || view_equal(method, VIEW("PATCH"));
+    if (needs_body && a->guard.body == GUARD_BODY_NONE) {
+        return arrival_malformed(a, 411, "a POST or PATCH on a protected route needs Content-Length or chunked coding");
+    }
+    if (!arrival_tenant(a)) {
+        return EDGE_REPLIED;
+    }
+    switch (arrival_key(a)) {
+    case ARRIVAL_ANSWERED:
+        return EDGE_REPLIED;
+    case ARRIVAL_KEYLESS:
+        return arrival_relay(a);
+    case ARRIVAL_KEYED:
+        break;
+    }
+    if (a->guard.body == GUARD_BODY_LENGTH && a->guard.length > (uint64_t) a->flow->settings->body_max) {
+        const struct answer_problem large = { .problem = PROBLEM_BODY_TOO_LARGE,
+                                              .detail = "the declared length is over what this server takes (setting body_max)",
+                                              .keyed = true,
+                                              .close = true };
+        return arrival_refuse(a, &large);
+    }
+    const struct command_start start = {
+        .request = a->request,
+        .head = a->head,
+        .target = a->guard.target,
+        .route = a->route,
+        .tenant = a->tenant,
+        .key = &a->key,
+        .host = a->guard.host,
+    };
+    return command_start(a->flow, &start);
+}
+
+static enum edge_take front_head(void *context, struct edge_request *request, const struct edge_head *head)
+{
+    struct arrival a = { .flow = context, .request = request, .head = head };
+    a.guard = arrival_guard(&a);
+    if (a.guard.status != 0) {
+        return arrival_malformed(&a, a.guard.status, a.guard.detail);
+    }
+    bool own = false;
+    if (!arrival_route(&a, &own)) {
+        return EDGE_REPLIED;
+    }
+    if (own) {
+        const struct answer_problem nothing = { .problem = PROBLEM_NOT_FOUND, .detail = "there is nothing at this path", .close = true };
+        return arrival_refuse(&a, &nothing);
+    }
+    if (fields_has_loop(head->headers, view_of(a.flow->via_name))) {
+        const struct answer_problem loop = { .problem = PROBLEM_LOOP_DETECTED,
+                                             .detail = "this request has passed here before: the upstream leads back to this nonbis",
+                                             .not_executed = true,
+                                             .close = true };
+        return arrival_refuse(&a, &loop);
+    }
+    return a.route != NULL ? arrival_command(&a) : arrival_relay(&a);
+}
+
+/* --- the rest of a request's events go to its guest --- */
+
+static void front_whole(void *context, struct edge_request *request, struct view body)
+{
+    (void) context;
+    struct guest *guest = edge_user(request);
+    guest->ops->whole(guest, body);
+}
+
+static void front_too_large(void *context, struct edge_request *request)
+{
+    (void) context;
+    struct guest *guest = edge_user(request);
+    guest->ops->too_large(guest);
+}
+
+static size_t front_part(void *context, struct edge_request *request, struct view bytes)
+{
+    (void) context;
+    struct guest *guest = edge_user(request);
+    return guest->ops->part(guest, bytes);
+}
+
+static void front_last(void *context, struct edge_request *request)
+{
+    (void) context;
+    struct guest *guest = edge_user(request);
+    guest->ops->last(guest);
+}
+
+static void front_drained(void *context, struct edge_request *request)
+{
+    (void) context;
+    struct guest *guest = edge_user(request);
+    if (guest != NULL) {
+        guest->ops->drained(guest);
+    }
+}
+
+static void front_gone(void *context, struct edge_request *request, bool delivered)
+{
+    (void) context;
+    struct guest *guest = edge_user(request);
+    if (guest != NULL) {
+        guest->ops->gone(guest, delivered);
+    }
+}
+
+const struct edge_handler front_handler = {
+    .head = front_head,
+    .whole = front_whole,
+    .too_large = front_too_large,
+    .part = front_part,
+    .last = front_last,
+    .drained = front_drained,
+    .gone = front_gone,
+};
+
+/* --- the flow itself --- */
+
+void flow_init(struct flow *flow, struct loop *loop, const struct settings *settings, const struct store *store,
+               int64_t store_offset_ms)
+{
+    *flow = (struct flow){ .loop = loop, .settings = settings, .store_offset_ms = store_offset_ms };
+    flow->store = store->info;
+    list_init(&flow->exchanges);
+    list_init(&flow->relays);
+    flow->route_latency_ms = memory_new(settings->routes.count * sizeof flow->route_latency_ms[0]);
+    const uint8_t *id = flow->store.store_id;
+    (void) snprintf(flow->via_name, sizeof flow->via_name, "nonbis-%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
+    (void) snprintf(flow->instance_prefix, sizeof flow->instance_prefix, "urn:nonbis:request:%08x-", digest_random32());
+}
+
+void flow_fini(struct flow *flow)
+{
+    free(flow->route_latency_ms);
+}
+
+void flow_check_quiet(struct flow *flow)
+{
+    if (flow->exchanges.count == 0 && flow->relays.count == 0 && flow->quiet != NULL) {
+        flow->quiet(flow->quiet_context);
+    }
+}

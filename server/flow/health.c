@@ -1,0 +1,115 @@
+/* health.c - see health.h. */
+#include "server/flow/health.h"
+
+#include "server/base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+enum { HEALTH_PROBE_MS = 2000, HEALTH_COMMIT_AGE_MAX_MS = 6000, HEALTH_ROOM_MIN_BYTES = 16 * 1024 * 1024 };
+
+static void health_on_probe(void *context)
+{
+    struct health *health = context;
+    struct store_worker_figures figures;
+    store_worker_figures(health->flow->worker, &figures);
+    if (figures.last_commit_age_ms >= HEALTH_PROBE_MS) {
+        store_worker_probe(health->flow->worker);
+    }
+    loop_timer_start(&health->probe, HEALTH_PROBE_MS);
+}
+
+void health_init(struct health *health, struct flow *flow, const char *store_path)
+{
+    *health = (struct health){ .flow = flow, .store_path = store_path };
+    loop_timer_init(&health->probe, flow->loop, health_on_probe, health);
+    store_worker_probe(flow->worker);
+    loop_timer_start(&health->probe, HEALTH_PROBE_MS);
+}
+
+void health_fini(struct health *health)
+{
+    loop_timer_stop(&health->probe);
+}
+
+static bool health_has_room(const struct health *health)
+{
+    if (strcmp(health->store_path, "memory") == 0) {
+        return true;
+    }
+    /* The folder is asked, not the file: nothing but SQLite may open that. */
+    char *folder = memory_text(view_of(health->store_path));
+    char *slash = strrchr(folder, '/');
+    const char *where = slash == NULL ? "." : folder;
+    if (slash != NULL) {
+        slash[slash == folder ? 1 : 0] = '\0';
+    }
+    struct statvfs room;
+    bool enough =
+        statvfs(where, &room) != 0 || (uint64_t) room.f_bavail * room.f_frsize >= (uint64_t) HEALTH_ROOM_MIN_BYTES;
+    free(folder);
+    return enough;
+}
+
+bool health_is_ready(const struct health *health, struct buf *why)
+{
+    struct store_worker_figures figures;
+    store_worker_figures(health->flow->worker, &figures);
+    bool ready = true;
+    if (health->flow->draining) {
+        buf_append_text(why, "draining\n");
+        ready = false;
+    }
+    if (figures.down) {
+        buf_append_text(why, "store-failed\n");
+        ready = false;
+    } else if (figures.last_commit_age_ms > HEALTH_COMMIT_AGE_MAX_MS) {
+        buf_append_text(why, "no-commit-lately\n");
+        ready = false;
+    }
+    if (!health_has_room(health)) {
+        buf_append_text(why, "disk-nearly-full\n");
+        ready = false;
+    }
+    if (ready) {
+        buf_append_text(why, "ok\n");
+    }
+    return ready;
+}
+
+static enum edge_take health_head(void *context, struct edge_request *request, const struct edge_head *head)
+{
+    const struct health *health = context;
+    struct buf body;
+    buf_init(&body, 256);
+    int status = 200;
+    if (!view_equal(head->method, VIEW("GET")) && !view_equal(head->method, VIEW("HEAD"))) {
+        status = 405;
+        buf_append_text(&body, "only GET\n");
+    } else if (view_equal(head->target, VIEW("/livez"))) {
+        buf_append_text(&body, "ok\n"); /* the loop answers: that is all it says */
+    } else if (view_equal(head->target, VIEW("/readyz"))) {
+        status = health_is_ready(health, &body) ? 200 : 503;
+    } else {
+        status = 404;
+        buf_append_text(&body, "there is /livez and /readyz\n");
+    }
+    const struct edge_reply reply = {
+        .status = status,
+        .fields = VIEW("Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n"),
+        .body = buf_view(&body),
+    };
+    (void) edge_reply(request, &reply);
+    buf_fini(&body);
+    return EDGE_REPLIED;
+}
+
+static void health_gone(void *context, struct edge_request *request, bool delivered)
+{
+    (void) context;
+    (void) request;
+    (void) delivered;
+}
+
+const struct edge_handler health_handler = { .head = health_head, .gone = health_gone };

@@ -1,0 +1,24 @@
+/* health.h - the operators' listener: /livez and /readyz, and nothing else yet. Loop thread. */
+#ifndef NONBIS_SERVER_FLOW_HEALTH_H
+#define NONBIS_SERVER_FLOW_HEALTH_H
+
+#include "server/flow/flow.h"
+
+struct health {
+    struct flow *flow;
+    const char *store_path; /* "memory": no room is looked for */
+    struct loop_timer probe;
+};
+
+/* The handler to make the admin listener's edge with; its context is the health. */
+extern const struct edge_handler health_handler;
+
+/* Also keeps the figure "age of the last durable commit" fresh on an idle server, by a tiny commit every HEALTH_PROBE_MS. */
+void health_init(struct health *health, struct flow *flow, const char *store_path);
+void health_fini(struct health *health);
+
+/* Ready: a real commit within HEALTH_COMMIT_AGE_MAX_MS, room on the disk, store up, not draining. The upstream is not part of it: replays
+ * go on without it. `why` gets one word per line that speaks against it, or "ok". */
+bool health_is_ready(const struct health *health, struct buf *why);
+
+#endif

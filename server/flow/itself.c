@@ -1,0 +1,75 @@
+/* itself.c - see itself.h. */
+#include "server/flow/itself.h"
+
+#include "common/view.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool address_is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET) {
+        return (ntohl(((const struct sockaddr_in *) (const void *) address)->sin_addr.s_addr) >> 24) == 127;
+    }
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *) (const void *) address)->sin6_addr);
+}
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+    if (a->sa_family != b->sa_family) {
+        return false;
+    }
+    if (a->sa_family == AF_INET) {
+        return ((const struct sockaddr_in *) (const void *) a)->sin_addr.s_addr ==
+               ((const struct sockaddr_in *) (const void *) b)->sin_addr.s_addr;
+    }
+    return memcmp(&((const struct sockaddr_in6 *) (const void *) a)->sin6_addr,
+                  &((const struct sockaddr_in6 *) (const void *) b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
+static bool is_wildcard(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET) {
+        return ((const struct sockaddr_in *) (const void *) address)->sin_addr.s_addr == htonl(INADDR_ANY);
+    }
+    return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *) (const void *) address)->sin6_addr);
+}
+
+static struct addrinfo *resolve(const char *host)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+    struct addrinfo *found = NULL;
+    return getaddrinfo(host, NULL, &hints, &found) == 0 ? found : NULL;
+}
+
+bool itself_is_target(const char *listen, const char *host, unsigned port)
+{
+    const char *colon = strrchr(listen, ':');
+    uint64_t listen_port = 0;
+    if (colon == NULL || !view_to_uint64(view_of(colon + 1), &listen_port) || listen_port != port) {
+        return false;
+    }
+    char own[256];
+    size_t len = (size_t) (colon - listen);
+    bool bracketed = len >= 2 && listen[0] == '[';
+    (void) snprintf(own, sizeof own, "%.*s", (int) (bracketed ? len - 2 : len), listen + (bracketed ? 1 : 0));
+    struct addrinfo *ours = resolve(own);
+    struct addrinfo *theirs = resolve(host);
+    bool same = false;
+    for (struct addrinfo *a = theirs; a != NULL && ours != NULL; a = a->ai_next) {
+        same = same || same_address(a->ai_addr, ours->ai_addr) ||
+               (is_wildcard(ours->ai_addr) && address_is_loopback(a->ai_addr));
+    }
+    if (ours != NULL) {
+        freeaddrinfo(ours);
+    }
+    if (theirs != NULL) {
+        freeaddrinfo(theirs);
+    }
+    return same;
+}

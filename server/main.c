@@ -1,0 +1,262 @@
+/* main.c - nonbisd, read aloud: settings, store, listeners, run, and everything undone in reverse. */
+#include "server/base/clock.h"
+#include "server/digest/digest.h"
+#include "server/flow/health.h"
+#include "server/flow/itself.h"
+#include "server/flow/stop.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { EXIT_ADDRESS = 69, EXIT_SOFTWARE_START = 70, EXIT_CONFIGURATION = 78, MAIN_TEXT_MAX = 256 * 1024, SWEEP_EVERY_MS = 1000 };
+
+struct server {
+    struct settings settings;
+    struct store *store;
+    struct store_info store_info;
+    struct store_worker *worker;
+    struct loop *loop;
+    struct flow flow;
+    struct health health;
+    struct stop stop;
+};
+
+static int fail(int exit_code, const struct buf *error)
+{
+    (void) fprintf(stderr, "nonbisd: %.*s\n", VIEW_ARGS(buf_view(error)));
+    return exit_code;
+}
+
+static void print(const struct buf *text)
+{
+    (void) fwrite(text->ptr, 1, text->len, stdout);
+}
+
+/* What can be told wrong without touching anything. */
+static int check_addresses(const struct server *server, struct buf *error)
+{
+    const struct settings *settings = &server->settings;
+    struct upstream_target target;
+    if (!acceptor_check_address(settings->listen, error)) {
+        return EXIT_CONFIGURATION;
+    }
+    if (strcmp(settings->admin, "off") != 0 && !acceptor_check_address(settings->admin, error)) {
+        return EXIT_CONFIGURATION;
+    }
+    return upstream_parse_url(settings->upstream, &target, error) ? 0 : EXIT_CONFIGURATION;
+}
+
+static int open_store(struct server *server, struct buf *error)
+{
+    const struct settings *settings = &server->settings;
+    const struct store_options options = {
+        .path = settings->store,
+        .identity = { .tenant_source = view_of(settings->tenant),
+                      .guard = view_of(settings->guard.text),
+                      .fingerprint_version = FINGERPRINT_VERSION },
+        .max_downtime_ms = settings->max_downtime_ms,
+        .crash_retention = { .ttl_ms = settings->ttl_ms, .tombstone_ttl_ms = settings->tombstone_ttl_ms },
+    };
+    int exit_code = 0;
+    if (strcmp(settings->store, "memory") == 0) {
+        server->store = store_open_memory(&options);
+        log_message(LOG_WARN, "store", "memory: every key is forgotten when the process ends");
+    } else {
+        server->store = store_open_sqlite(&options, error, &exit_code);
+    }
+    if (server->store == NULL) {
+        return exit_code;
+    }
+    server->store_info = server->store->info;
+    if (server->store_info.recovered > 0) {
+        log_message(LOG_WARN, "recovery", "%u commands were in progress when the last run ended; their outcome is unknown",
+                    server->store_info.recovered);
+    }
+    return 0;
+}
+
+static void start_worker(struct server *server)
+{
+    const struct settings *settings = &server->settings;
+    const struct store_worker_options options = {
+        .claims_max = (unsigned) settings->store_queue_max,
+        .reads_max = (unsigned) settings->store_queue_max,
+        .sweep_batch = (unsigned) settings->sweep_batch,
+        .sweep_every_ms = SWEEP_EVERY_MS,
+        .failed = stop_on_store_failed,
+        .context = &server->stop,
+    };
+    server->flow.worker = server->worker = store_worker_start(server->store, &options);
+}
+
+static void adopt(void *edge, int fd, const void *sockaddr, unsigned len)
+{
+    edge_adopt(edge, fd, sockaddr, len);
+}
+
+static int open_upstream(struct server *server, struct buf *error)
+{
+    const struct settings *settings = &server->settings;
+    const struct upstream_options options = {
+        .url = settings->upstream,
+        .connect_timeout_ms = settings->connect_timeout_ms,
+        .idle_ms = settings->upstream_idle_ms,
+        .response_header_max = (size_t) settings->response_header_max,
+        .allow_close_delimited = settings->allow_close_delimited,
+    };
+    struct upstream_target target;
+    const char *listen = acceptor_address(server->stop.data_acceptor);
+    if (upstream_parse_url(settings->upstream, &target, error) && itself_is_target(listen, target.host, target.port)) {
+        buf_printf(error, "--upstream %s is this server itself (it listens on %s): name the handler's address", settings->upstream,
+                   listen);
+        return EXIT_ADDRESS;
+    }
+    server->flow.upstream = upstream_open(server->loop, &options, error);
+    return server->flow.upstream != NULL ? 0 : EXIT_ADDRESS;
+}
+
+static int open_listeners(struct server *server, struct buf *error)
+{
+    const struct settings *settings = &server->settings;
+    struct edge_options options = {
+        .connections_max = (unsigned) settings->connections_max,
+        .client_idle_ms = settings->client_idle_ms,
+        .body_max = (size_t) settings->body_max,
+    };
+    struct stop *stop = &server->stop;
+    stop->data = server->flow.edge = edge_new(server->loop, &options, &front_handler, &server->flow);
+    stop->data_acceptor = acceptor_open(server->loop, settings->listen, adopt, stop->data, error);
+    if (stop->data_acceptor == NULL) {
+        return EXIT_ADDRESS;
+    }
+    if (strcmp(settings->admin, "off") == 0) {
+        return 0;
+    }
+    options.connections_max = 64;
+    stop->admin = edge_new(server->loop, &options, &health_handler, &server->health);
+    stop->admin_acceptor = acceptor_open(server->loop, settings->admin, adopt, stop->admin, error);
+    return stop->admin_acceptor != NULL ? 0 : EXIT_ADDRESS;
+}
+
+static void say_started(const struct server *server)
+{
+    const struct settings *settings = &server->settings;
+    if (settings->tenant_field.len == 0 && settings->guard.count > 0) {
+        log_message(LOG_INFO, "note", "a repeat under another %s is refused (setting guard); clients whose tokens change between an "
+                                      "attempt and its retry need --set tenant=header:NAME or --set guard=",
+                    settings->guard.text);
+    }
+    struct log_line line;
+    log_begin(&line, LOG_INFO, "start");
+    log_text(&line, "listen", acceptor_address(server->stop.data_acceptor));
+    log_text(&line, "admin", server->stop.admin_acceptor != NULL ? acceptor_address(server->stop.admin_acceptor) : "off");
+    log_text(&line, "upstream", settings->upstream);
+    log_text(&line, "store", settings->store);
+    log_text(&line, "kind", server->store_info.description);
+    log_int(&line, "recovered", server->store_info.recovered);
+    log_text(&line, "version", NONBIS_VERSION);
+    log_end(&line);
+}
+
+static void close_all(struct server *server)
+{
+    struct stop *stop = &server->stop;
+    health_fini(&server->health);
+    acceptor_close(stop->data_acceptor);
+    acceptor_close(stop->admin_acceptor);
+    edge_free(stop->data);
+    edge_free(stop->admin);
+    if (server->flow.upstream != NULL) {
+        upstream_close(server->flow.upstream);
+    }
+    stop_fini(stop);
+    flow_fini(&server->flow);
+    store_worker_stop(server->worker);
+    loop_free(server->loop);
+}
+
+static int serve(struct server *server, struct buf *error)
+{
+    int exit_code = check_addresses(server, error);
+    if (exit_code == 0) {
+        exit_code = open_store(server, error);
+    }
+    if (exit_code != 0) {
+        return fail(exit_code, error);
+    }
+    server->loop = loop_new();
+    flow_init(&server->flow, server->loop, &server->settings, server->store,
+              clock_wall_ms() - store_now(server->store));
+    stop_init(&server->stop, &server->flow);
+    start_worker(server);
+    health_init(&server->health, &server->flow, server->settings.store);
+    exit_code = open_listeners(server, error);
+    if (exit_code == 0) {
+        exit_code = open_upstream(server, error);
+    }
+    if (exit_code == 0) {
+        say_started(server);
+        loop_run(server->loop);
+        exit_code = server->stop.exit_code;
+        log_message(LOG_INFO, "exit", "code %d", exit_code);
+    } else {
+        (void) fail(exit_code, error);
+    }
+    close_all(server);
+    return exit_code;
+}
+
+static int act(struct server *server, enum settings_action action, struct buf *text)
+{
+    int exit_code = 0;
+    switch (action) {
+    case ACTION_HELP:
+        settings_help(text);
+        print(text);
+        return 0;
+    case ACTION_VERSION:
+        (void) printf("nonbisd %s\n", NONBIS_VERSION);
+        return 0;
+    case ACTION_PRINT_CONFIG:
+        settings_print(&server->settings, text);
+        print(text);
+        return 0;
+    case ACTION_CHECK:
+        exit_code = check_addresses(server, text);
+        if (exit_code != 0) {
+            return fail(exit_code, text);
+        }
+        (void) printf("the configuration is valid\n");
+        return 0;
+    case ACTION_RUN:
+        break;
+    }
+    return serve(server, text);
+}
+
+int main(int argc, char **argv)
+{
+    static struct server server;
+    extern char **environ;
+    struct buf text;
+    enum settings_action action = ACTION_RUN;
+    buf_init(&text, MAIN_TEXT_MAX);
+    (void) umask(0077);
+    (void) signal(SIGPIPE, SIG_IGN);
+    int exit_code = settings_read(&server.settings, &action, argc, argv, environ, &text);
+    if (exit_code != 0) {
+        (void) fwrite(text.ptr, 1, text.len, stderr);
+    } else if (!digest_init()) {
+        (void) fprintf(stderr, "nonbisd: the random source of this machine cannot be used; nothing was started\n");
+        exit_code = EXIT_SOFTWARE_START;
+    } else {
+        log_setup(server.settings.log_level, server.settings.log_format);
+        exit_code = act(&server, action, &text);
+    }
+    settings_fini(&server.settings);
+    buf_fini(&text);
+    return exit_code;
+}

@@ -1,0 +1,34 @@
+/* lock_file.h - the file beside the database that says who uses the store and remembers which store it is.
+ *
+ *   nonbis store lock 1
+ *   store 0f3a...            32 hex; absent until the store was made
+ *   path /var/lib/nonbis/nonbis.db
+ *   pid 4711                 means nothing once the lock is free
+ *
+ * Held by flock for as long as it is open. It is a file of its own because opening and closing the database file by hand would drop
+ * the lock that SQLite holds on it (docs/facts.md 19); and it stays when the store is closed, so that a store that vanished is noticed. */
+#ifndef NONBIS_SERVER_STORE_LOCK_FILE_H
+#define NONBIS_SERVER_STORE_LOCK_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lock_file {
+    int fd; /* -1: not held */
+    bool remembers;
+    uint8_t store_id[16]; /* when it remembers one */
+    long pid;             /* of the last owner, as written; 0: unknown */
+};
+
+enum lock_result {
+    LOCK_TAKEN,
+    LOCK_HELD,   /* another process has it: `pid` */
+    LOCK_REFUSED /* errno says why */
+};
+
+enum lock_result lock_file_take(struct lock_file *lock, const char *path);
+/* Writes owner and identity (16 bytes; NULL: the one that is remembered, if any), durably. False: errno says why. */
+bool lock_file_write(struct lock_file *lock, const char *database_path, const uint8_t *store_id);
+void lock_file_release(struct lock_file *lock); /* also when it is not held */
+
+#endif

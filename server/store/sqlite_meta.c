@@ -1,0 +1,82 @@
+/* sqlite_meta.c - the names and values of table meta: who this store is, and how far its time has come. */
+#include "server/store/sqlite_store.h"
+
+#include "server/base/memory.h"
+
+#include <string.h>
+
+/* Stands on the value, or returns NULL and is reset. */
+static sqlite3_stmt *meta_find(struct sqlite_store *sqlite, const char *name)
+{
+    sqlite3_stmt *statement = sqlite->statements[SQL_META_GET];
+    (void) sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+    if (sqlite3_step(statement) == SQLITE_ROW) {
+        return statement;
+    }
+    (void) sqlite3_reset(statement);
+    return NULL;
+}
+
+bool sqlite_meta_get_number(struct sqlite_store *sqlite, const char *name, int64_t *value)
+{
+    sqlite3_stmt *statement = meta_find(sqlite, name);
+    if (statement == NULL) {
+        return false;
+    }
+    bool number = sqlite3_column_type(statement, 0) == SQLITE_INTEGER;
+    *value = sqlite3_column_int64(statement, 0);
+    (void) sqlite3_reset(statement);
+    return number;
+}
+
+bool sqlite_meta_get_bytes(struct sqlite_store *sqlite, const char *name, void *bytes, size_t len)
+{
+    sqlite3_stmt *statement = meta_find(sqlite, name);
+    if (statement == NULL) {
+        return false;
+    }
+    const void *blob = sqlite3_column_blob(statement, 0);
+    bool fits = blob != NULL && (size_t) sqlite3_column_bytes(statement, 0) == len;
+    if (fits) {
+        memcpy(bytes, blob, len);
+    }
+    (void) sqlite3_reset(statement);
+    return fits;
+}
+
+char *sqlite_meta_get_text(struct sqlite_store *sqlite, const char *name)
+{
+    sqlite3_stmt *statement = meta_find(sqlite, name);
+    if (statement == NULL) {
+        return NULL;
+    }
+    const char *text = (const char *) sqlite3_column_text(statement, 0);
+    char *copy = memory_text(view_make(text, (size_t) sqlite3_column_bytes(statement, 0)));
+    (void) sqlite3_reset(statement);
+    return copy;
+}
+
+static int meta_set(struct sqlite_store *sqlite, const char *name)
+{
+    (void) sqlite3_bind_text(sqlite->statements[SQL_META_SET], 1, name, -1, SQLITE_STATIC);
+    return sqlite_statement_run(sqlite, SQL_META_SET);
+}
+
+int sqlite_meta_set_number(struct sqlite_store *sqlite, const char *name, int64_t value)
+{
+    (void) sqlite3_bind_int64(sqlite->statements[SQL_META_SET], 2, value);
+    return meta_set(sqlite, name);
+}
+
+int sqlite_meta_set_bytes(struct sqlite_store *sqlite, const char *name, const void *bytes, size_t len)
+{
+    (void) sqlite3_bind_blob64(sqlite->statements[SQL_META_SET], 2, bytes, len, SQLITE_STATIC);
+    return meta_set(sqlite, name);
+}
+
+int sqlite_meta_set_text(struct sqlite_store *sqlite, const char *name, struct view text)
+{
+    (void) sqlite3_bind_text64(sqlite->statements[SQL_META_SET], 2, text.len > 0 ? text.ptr : "", text.len,
+                               SQLITE_STATIC, SQLITE_UTF8);
+    return meta_set(sqlite, name);
+}

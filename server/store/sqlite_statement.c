@@ -1,0 +1,56 @@
+/* sqlite_statement.c - every statement of the SQLite store, prepared once. */
+#include "server/store/sqlite_store.h"
+
+/* In the order in which sqlite_row.c reads them. */
+#define ROW_COLUMNS                                                                                                    \
+    "row_id, hash, tenant, key, command_id, state, execution, fingerprint, credential, cause, tombstone, created_ms, " \
+    "deadline_ms, completed_ms, expires_ms, forget_ms, response_status, response_bytes, response_kept"
+
+static const char *const statement_sql[SQL_STATEMENT_COUNT] = {
+    /* IMMEDIATE: a read that turns into a write later may fail (docs/facts.md 20). Without a write its commit costs no sync. */
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_FIND] = "SELECT " ROW_COLUMNS " FROM commands WHERE hash = ?1",
+    [SQL_FIND_ROW] = "SELECT " ROW_COLUMNS " FROM commands WHERE row_id = ?1 AND hash = ?2",
+    [SQL_FIND_REQUEST] = "SELECT method, target FROM commands WHERE row_id = ?1 AND hash = ?2",
+    [SQL_INSERT] = "INSERT INTO commands (state, execution, fingerprint, credential, cause, tombstone, deadline_ms,"
+                   " completed_ms, expires_ms, forget_ms, due_ms, response_status, response_bytes, response_kept,"
+                   " hash, tenant, key, method, target, command_id, created_ms)"
+                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,"
+                   " ?21)",
+    [SQL_UPDATE] = "UPDATE commands SET state = ?1, execution = ?2, fingerprint = ?3, credential = ?4, cause = ?5,"
+                   " tombstone = ?6, deadline_ms = ?7, completed_ms = ?8, expires_ms = ?9, forget_ms = ?10,"
+                   " due_ms = ?11, response_status = ?12, response_bytes = ?13, response_kept = ?14"
+                   " WHERE row_id = ?15 AND hash = ?16 AND execution = ?17",
+    [SQL_DELETE] = "DELETE FROM commands WHERE row_id = ?1 AND hash = ?2",
+    [SQL_DUE] = "SELECT " ROW_COLUMNS " FROM commands WHERE due_ms <= ?1 ORDER BY due_ms, row_id LIMIT ?2",
+    [SQL_RUNNING] = "SELECT " ROW_COLUMNS " FROM commands WHERE due_ms IS NULL ORDER BY row_id LIMIT ?1",
+    [SQL_RESPONSE_FIND] = "SELECT fields, body FROM responses WHERE row_id = ?1",
+    [SQL_RESPONSE_INSERT] = "INSERT INTO responses (row_id, fields, body) VALUES (?1, ?2, ?3)",
+    [SQL_RESPONSE_DELETE] = "DELETE FROM responses WHERE row_id = ?1",
+    [SQL_META_GET] = "SELECT value FROM meta WHERE name = ?1",
+    [SQL_META_SET] = "INSERT INTO meta (name, value) VALUES (?1, ?2)"
+                     " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    [SQL_NEWEST] = "SELECT max(max(created_ms, completed_ms)) FROM"
+                   " (SELECT created_ms, completed_ms FROM commands ORDER BY row_id DESC LIMIT 1000)",
+};
+
+bool sqlite_statement_prepare(struct sqlite_store *sqlite, struct buf *why)
+{
+    for (int i = 0; i < SQL_STATEMENT_COUNT; i++) {
+        if (sqlite3_prepare_v3(sqlite->db, statement_sql[i], -1, SQLITE_PREPARE_PERSISTENT, &sqlite->statements[i],
+                               NULL) != SQLITE_OK) {
+            buf_printf(why, "its tables are not as they should be: %s", sqlite3_errmsg(sqlite->db));
+            return false;
+        }
+    }
+    return true;
+}
+
+int sqlite_statement_run(struct sqlite_store *sqlite, enum sqlite_statement which)
+{
+    int code = sqlite3_step(sqlite->statements[which]);
+    int reset = sqlite3_reset(sqlite->statements[which]);
+    return code == SQLITE_DONE || reset == SQLITE_OK ? code : reset;
+}

@@ -1,0 +1,118 @@
+/* sqlite_store.h - what the files of the SQLite store share: the object, its statements, rows. Private to sqlite*.c and
+ * migrate_sqlite.c. The only header that includes <sqlite3.h>. One thread at a time. */
+#ifndef NONBIS_SERVER_STORE_SQLITE_STORE_H
+#define NONBIS_SERVER_STORE_SQLITE_STORE_H
+
+#include "server/digest/digest.h"
+#include "server/store/lock_file.h"
+#include "server/store/store.h"
+
+#include <sqlite3.h>
+
+enum { SQLITE_HASH_BYTES = 16 };
+
+#define SQLITE_APPLICATION_ID 0x4E424953 /* "NBIS"; schema/sqlite/0001 sets it */
+
+enum sqlite_statement {
+    SQL_BEGIN,
+    SQL_COMMIT,
+    SQL_ROLLBACK,
+    SQL_FIND,     /* by hash */
+    SQL_FIND_ROW, /* by row and hash */
+    SQL_FIND_REQUEST,
+    SQL_INSERT,
+    SQL_UPDATE,
+    SQL_DELETE,
+    SQL_DUE,
+    SQL_RUNNING,
+    SQL_RESPONSE_FIND,
+    SQL_RESPONSE_INSERT,
+    SQL_RESPONSE_DELETE,
+    SQL_META_GET,
+    SQL_META_SET,
+    SQL_NEWEST,
+    SQL_STATEMENT_COUNT
+};
+
+struct sqlite_store {
+    struct store store; /* first */
+    sqlite3 *db;
+    sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
+    struct lock_file lock;
+    uint8_t hash_key[DIGEST_KEY_BYTES];
+    sqlite3_int64 changes_before;     /* total changes when the transaction began */
+    int64_t time_recorded_ms;         /* store time last written to meta */
+    int64_t window_recorded_ms;       /* window_start_ms last written to meta */
+    int wal_pages;                    /* not yet checkpointed */
+    int64_t wal_written_ms;           /* monotonic: of the newest commit that wrote */
+    int64_t checkpoint_again_ms;      /* monotonic: not before, after one that found the disk full */
+};
+
+/* A command as it stands in the table. */
+struct sqlite_row {
+    int64_t row; /* 0: none */
+    uint8_t hash[SQLITE_HASH_BYTES];
+    struct record record;
+};
+
+static inline struct sqlite_store *sqlite_store_of(struct store *store)
+{
+    return (struct sqlite_store *) (void *) store;
+}
+
+/* sqlite.c */
+extern const struct store_class sqlite_class;
+void sqlite_store_free(struct sqlite_store *sqlite); /* closes what is open; no checkpoint of its own */
+/* Logs and classifies: STORE_FULL or STORE_FAILED. */
+enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, int code);
+enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms);
+
+/* sqlite_open.c defines store_open_sqlite of store.h. */
+
+/* sqlite_pragma.c: sets what the promise rests on and reads every one back. False: the sentence in `why`. */
+bool sqlite_pragma_lock(sqlite3 *db, struct buf *why);  /* before the first access */
+bool sqlite_pragma_apply(sqlite3 *db, struct buf *why); /* after the format was checked */
+bool sqlite_pragma_number(sqlite3 *db, const char *name, int64_t *value);
+void sqlite_pragma_describe(sqlite3 *db, char *out, size_t room);
+
+/* migrate_sqlite.c */
+enum { MIGRATION_NONE = 0 };
+int sqlite_migration_newest(void);
+/* From user_version `from` to the newest, in one transaction that the caller has begun. */
+bool sqlite_migrate(sqlite3 *db, int from, struct buf *why);
+
+/* sqlite_statement.c */
+bool sqlite_statement_prepare(struct sqlite_store *sqlite, struct buf *why);
+/* Runs a statement without rows and resets it. SQLITE_DONE when well. */
+int sqlite_statement_run(struct sqlite_store *sqlite, enum sqlite_statement which);
+
+/* sqlite_meta.c; values are bytes (identity, keys) or whole numbers. */
+bool sqlite_meta_get_number(struct sqlite_store *sqlite, const char *name, int64_t *value);
+bool sqlite_meta_get_bytes(struct sqlite_store *sqlite, const char *name, void *bytes, size_t len);
+char *sqlite_meta_get_text(struct sqlite_store *sqlite, const char *name); /* NULL: missing; the caller frees */
+int sqlite_meta_set_number(struct sqlite_store *sqlite, const char *name, int64_t value); /* SQLITE_DONE when well */
+int sqlite_meta_set_bytes(struct sqlite_store *sqlite, const char *name, const void *bytes, size_t len);
+int sqlite_meta_set_text(struct sqlite_store *sqlite, const char *name, struct view text);
+
+/* sqlite_row.c: each returns SQLITE_OK, or what failed (SQLITE_CORRUPT for a row that no version wrote). */
+void sqlite_row_hash(const struct sqlite_store *sqlite, struct view tenant, struct view key,
+                     uint8_t hash[SQLITE_HASH_BYTES]);
+/* `row->row` is 0 when there is none; `at` 0: any row. `hash` is filled in every case. */
+int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant, struct view key,
+                    struct sqlite_row *row);
+int sqlite_row_insert(struct sqlite_store *sqlite, const struct store_claim *claim, struct sqlite_row *row);
+/* `*changed` is false when the row is not there as execution `execution` any more. */
+int sqlite_row_update(struct sqlite_store *sqlite, const struct sqlite_row *row, uint32_t execution, bool *changed);
+int sqlite_row_delete(struct sqlite_store *sqlite, const struct sqlite_row *row);
+/* Up to `limit` rows that are due at `now_ms` (oldest first), or that are in progress. */
+int sqlite_row_list_due(struct sqlite_store *sqlite, int64_t now_ms, struct sqlite_row *rows, unsigned limit,
+                        unsigned *count);
+int sqlite_row_list_running(struct sqlite_store *sqlite, struct sqlite_row *rows, unsigned limit, unsigned *count);
+int sqlite_row_request(struct sqlite_store *sqlite, const struct sqlite_row *row, char **request);
+/* The newest time in the newest rows; 0 when there is none. */
+int sqlite_row_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);
+int sqlite_response_find(struct sqlite_store *sqlite, const struct sqlite_row *row, struct stored_response **response);
+int sqlite_response_insert(struct sqlite_store *sqlite, int64_t row, struct view fields, struct view body);
+int sqlite_response_delete(struct sqlite_store *sqlite, int64_t row);
+
+#endif
