@@ -3,12 +3,12 @@
 # Run by `make demo` (or ./dev demo, which installs what is missing). About ten seconds; exit 0 when everything was as expected.
 #
 #   KEEP=1                  leaves both programs running afterwards, with commands to try
-#   NONBIS_DEMO_DIRECT=1    the control: the same orders straight to the handler. Has to fail, and to say where.
+#   DEMO_DIRECT=1    the control: the same orders straight to the handler. Has to fail, and to say where.
 #   OUT=build               where the programs were built
 set -u
 cd "$(dirname "$0")/.." || exit 2
 out=${OUT:-build}
-direct=${NONBIS_DEMO_DIRECT:-}
+direct=${DEMO_DIRECT:-}
 keep=${KEEP:-}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/nonbis-demo.XXXXXX")
 handler_pid=

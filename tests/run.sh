@@ -10,7 +10,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for group in "$@"; do
     start=$(date +%s%N)
-    NONBIS_OUT="$out" "$out/tests/$group" >"$log" 2>&1
+    TEST_OUT="$out" "$out/tests/$group" >"$log" 2>&1
     code=$?
     took=$((($(date +%s%N) - start) / 1000000))
     counts=$(sed -n 's/^@count \([0-9]*\) \([0-9]*\)$/\1 \2/p' "$log" | tail -n 1)

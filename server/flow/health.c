@@ -78,9 +78,19 @@ bool health_is_ready(const struct health *health, struct buf *why)
     return ready;
 }
 
+/* Answered once the request is whole, so that a poller's connection stays open. */
 static enum edge_take health_head(void *context, struct edge_request *request, const struct edge_head *head)
 {
+    (void) context;
+    edge_set_user(request, (void *) (uintptr_t) head); /* valid until gone */
+    return EDGE_COLLECT;
+}
+
+static void health_whole(void *context, struct edge_request *request, struct view request_body)
+{
     const struct health *health = context;
+    const struct edge_head *head = edge_user(request);
+    (void) request_body;
     struct buf body;
     buf_init(&body, 256);
     int status = 200;
@@ -102,7 +112,13 @@ static enum edge_take health_head(void *context, struct edge_request *request, c
     };
     (void) edge_reply(request, &reply);
     buf_fini(&body);
-    return EDGE_REPLIED;
+}
+
+static void health_too_large(void *context, struct edge_request *request)
+{
+    (void) context;
+    const struct edge_reply reply = { .status = 413, .close = true };
+    (void) edge_reply(request, &reply);
 }
 
 static void health_gone(void *context, struct edge_request *request, bool delivered)
@@ -112,4 +128,6 @@ static void health_gone(void *context, struct edge_request *request, bool delive
     (void) delivered;
 }
 
-const struct edge_handler health_handler = { .head = health_head, .gone = health_gone };
+const struct edge_handler health_handler = {
+    .head = health_head, .whole = health_whole, .too_large = health_too_large, .gone = health_gone
+};

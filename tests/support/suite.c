@@ -27,7 +27,7 @@ void suite_add_case(Suite *suite, const TTest *test, const char *name, int start
 
 unsigned suite_seed(void)
 {
-    const char *given = getenv("NONBIS_SEED");
+    const char *given = getenv("TEST_SEED");
     if (given != NULL) {
         return (unsigned) strtoul(given, NULL, 10);
     }
@@ -59,7 +59,7 @@ unsigned suite_random_below(struct suite_random *random, unsigned bound)
 
 const char *suite_out(void)
 {
-    const char *out = getenv("NONBIS_OUT");
+    const char *out = getenv("TEST_OUT");
     return out != NULL ? out : "build";
 }
 

@@ -40,7 +40,7 @@ void suite_add_case(Suite *suite, const TTest *test, const char *name, int start
         fflush(stdout);                                                                                                \
     } while (0)
 
-/* The seed of this run: NONBIS_SEED, or a new one. The test prints it. */
+/* The seed of this run: TEST_SEED, or a new one. The test prints it. */
 unsigned suite_seed(void);
 
 /* A small generator with a seed of its own (xorshift), the same on every machine. */

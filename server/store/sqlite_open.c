@@ -1,0 +1,484 @@
+/* sqlite_open.c - opens the SQLite store, or says why not. Every refusal names what was tried, on what, why it failed and
+ * what to do, and leaves the files as they were. Used at start, before there are threads. */
+#include "server/store/sqlite_store.h"
+
+#include "server/base/log.h"
+#include "server/base/memory.h"
+#include "server/store/filesystem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    CHECK_BYTES_MAX = 64 * 1024 * 1024, /* a database up to here is read whole at start; a larger one is checked where it is used */
+    RECOVER_CHUNK = 256                 /* rows at once */
+};
+
+/* One attempt to open. */
+struct opening {
+    const struct store_options *options;
+    struct buf *error;
+    int exit_code; /* 0: going well */
+    char *directory, *path, *lock_path;
+    bool fresh; /* there is nothing yet in the database */
+    struct sqlite_store *sqlite;
+};
+
+__attribute__((format(printf, 3, 4))) static bool open_refuse(struct opening *opening, int exit_code,
+                                                             const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    (void) vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    buf_printf(opening->error, "the store %s cannot be %s: %s",
+               opening->path != NULL ? opening->path : opening->options->path,
+               exit_code == STORE_EXIT_CANNOT_CREATE ? "created or opened" : "used", text);
+    opening->exit_code = exit_code;
+    return false;
+}
+
+/* What SQLite said about the file. */
+static bool open_refuse_code(struct opening *opening, const char *tried, const char *detail)
+{
+    sqlite3 *db = opening->sqlite->db;
+    switch (sqlite3_errcode(db) & 0xFF) {
+    case SQLITE_NOTADB:
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is not a database (%s). If it should be the store, restore a backup; else name another "
+                           "file with --store",
+                           sqlite3_errmsg(db));
+    case SQLITE_CORRUPT:
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is damaged (%s: %s). Keep a copy of it and of its -wal file, then restore a backup",
+                           tried, detail);
+    case SQLITE_BUSY:
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is locked: another program has the database open. Close that program (a sqlite3 shell?) "
+                           "and start again");
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "%s: %s (%s)", tried, detail,
+                           strerror(sqlite3_system_errno(db)));
+    default:
+        return open_refuse(opening, STORE_EXIT_UNUSABLE, "%s: %s", tried, detail);
+    }
+}
+
+/* --- the place --- */
+
+static bool open_find_directory(struct opening *opening)
+{
+    char *copy = memory_text(view_of(opening->options->path));
+    char *base_copy = memory_text(view_of(opening->options->path));
+    const char *name = dirname(copy), *base = basename(base_copy);
+    char resolved[PATH_MAX];
+    bool found = realpath(name, resolved) != NULL;
+    int error = errno;
+    if (!found) {
+        (void) open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
+                           "its directory %s: %s. Create the directory, or name another file with --store", name,
+                           strerror(error));
+    } else {
+        /* Resolved, because SQLite is told to follow no link at all. */
+        size_t room = strlen(resolved) + strlen(base) + 8;
+        opening->directory = memory_text(view_of(resolved));
+        opening->path = memory_new(room);
+        opening->lock_path = memory_new(room);
+        (void) snprintf(opening->path, room, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, base);
+        (void) snprintf(opening->lock_path, room, "%s.lock", opening->path);
+    }
+    free(copy);
+    free(base_copy);
+    return found;
+}
+
+static bool open_check_place(struct opening *opening)
+{
+    struct stat status;
+    if (stat(opening->directory, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "%s is not a directory", opening->directory);
+    }
+    const char *network = filesystem_refused(opening->directory);
+    if (network != NULL) {
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
+                           "%s is on a network file system (%s), where neither locks nor the log can be trusted. Name a "
+                           "file on a local disk with --store",
+                           opening->directory, network);
+    }
+    if (lstat(opening->path, &status) == 0) {
+        if (S_ISDIR(status.st_mode)) {
+            return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
+                               "it is a directory. Name a file in it with --store");
+        }
+        if (!S_ISREG(status.st_mode)) {
+            return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
+                               "it is not a regular file (a link, or a device). Name the file itself with --store");
+        }
+        if (access(opening->path, R_OK | W_OK) != 0) {
+            return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
+                               "it may not be read and written: %s. Give the file to the user of this process (uid %u)",
+                               strerror(errno), (unsigned) geteuid());
+        }
+    }
+    if (access(opening->directory, W_OK | X_OK) != 0) {
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
+                           "the directory %s is not writable: %s. Give it to the user of this process (uid %u), or name "
+                           "another file with --store",
+                           opening->directory, strerror(errno), (unsigned) geteuid());
+    }
+    return true;
+}
+
+static bool open_take_lock(struct opening *opening)
+{
+    struct lock_file *lock = &opening->sqlite->lock;
+    switch (lock_file_take(lock, opening->lock_path)) {
+    case LOCK_TAKEN:
+        break;
+    case LOCK_HELD:
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is locked by process %ld, as %s says. Stop that process first, or give each its own "
+                           "store",
+                           lock->pid, opening->lock_path);
+    case LOCK_REFUSED:
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "its lock file %s: %s", opening->lock_path,
+                           strerror(errno));
+    }
+    struct stat status;
+    bool there = stat(opening->path, &status) == 0 && status.st_size > 0;
+    if (!there && lock->remembers) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is missing, but %s remembers it. Bring it back. To start anew on purpose remove the lock "
+                           "file too: every key is then forgotten, and a repeat of an old request is executed again",
+                           opening->lock_path);
+    }
+    if (!lock_file_write(lock, opening->path, NULL)) {
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "its lock file %s: %s", opening->lock_path,
+                           strerror(errno));
+    }
+    return true;
+}
+
+/* --- the database --- */
+
+static void sqlite_log(void *context, int code, const char *message)
+{
+    (void) context;
+    /* Routine: the log of a crashed process was read. */
+    bool notice = (code & 0xFF) == SQLITE_NOTICE;
+    log_message(notice ? LOG_INFO : LOG_WARN, "sqlite", "%s (%d)", message, code);
+}
+
+static void sqlite_library_start(void)
+{
+    if (sqlite3_config(SQLITE_CONFIG_LOG, sqlite_log, NULL) != SQLITE_OK) {
+        log_message(LOG_WARN, "sqlite", "SQLite was started before its log could be set: its warnings are lost");
+    }
+    (void) sqlite3_initialize();
+}
+
+static bool open_database(struct opening *opening)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct sqlite_store *sqlite = opening->sqlite;
+    (void) pthread_once(&once, sqlite_library_start);
+    mode_t mask = umask(0077); /* 0600, which the -wal file takes over (docs/facts.md 38) */
+    int code = sqlite3_open_v2(opening->path, &sqlite->db,
+                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                                   SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
+                               NULL);
+    (void) umask(mask);
+    if (code != SQLITE_OK) {
+        return open_refuse_code(opening, "opening the database", sqlite3_errmsg(sqlite->db));
+    }
+    /* Closing a file that turns out to be foreign must not change it. */
+    (void) sqlite3_db_config(sqlite->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    (void) sqlite3_db_config(sqlite->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    return true;
+}
+
+/* Ours, and not newer? Nothing is written before this is known. */
+static bool open_check_format(struct opening *opening, int *version)
+{
+    struct sqlite_store *sqlite = opening->sqlite;
+    char room[512];
+    struct buf why = { .ptr = NULL };
+    int64_t application = 0, schema = 0, user = 0;
+    buf_init(&why, sizeof room);
+    bool read = sqlite_pragma_lock(sqlite->db, &why) && sqlite_pragma_number(sqlite->db, "application_id", &application) &&
+                sqlite_pragma_number(sqlite->db, "user_version", &user) &&
+                sqlite_pragma_number(sqlite->db, "schema_version", &schema);
+    (void) snprintf(room, sizeof room, "%.*s", VIEW_ARGS(buf_view(&why)));
+    buf_fini(&why);
+    if (!read) {
+        return open_refuse_code(opening, "reading its header", room[0] != '\0' ? room : sqlite3_errmsg(sqlite->db));
+    }
+    *version = (int) user;
+    opening->fresh = application == 0 && user == 0 && schema == 0;
+    if (opening->fresh && opening->sqlite->lock.remembers) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is empty, but %s remembers a store. Bring it back. To start anew on purpose remove the "
+                           "lock file too: every key is then forgotten",
+                           opening->lock_path);
+    }
+    if (!opening->fresh && application != SQLITE_APPLICATION_ID) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is a database of another application (application_id 0x%08llx, expected 0x%08x). Name "
+                           "another file with --store",
+                           (unsigned long long) application & 0xFFFFFFFFU, (unsigned) SQLITE_APPLICATION_ID);
+    }
+    if (user > sqlite_migration_newest()) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it was written by a newer version (format %lld; this program, " NONBIS_VERSION
+                           ", knows formats up to %d). Start the newer version",
+                           (long long) user, sqlite_migration_newest());
+    }
+    return true;
+}
+
+static int sqlite_on_commit(void *context, sqlite3 *db, const char *schema, int pages)
+{
+    (void) db;
+    (void) schema;
+    ((struct sqlite_store *) context)->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+/* Pragmas, tables, statements. */
+static bool open_prepare(struct opening *opening, int version)
+{
+    struct sqlite_store *sqlite = opening->sqlite;
+    char room[512] = "";
+    struct buf why;
+    buf_init(&why, sizeof room - 1);
+    bool done = sqlite_pragma_apply(sqlite->db, &why);
+    if (done && version < sqlite_migration_newest()) {
+        done = sqlite3_exec(sqlite->db, "BEGIN EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK &&
+               sqlite_migrate(sqlite->db, version, &why) &&
+               (opening->fresh || sqlite3_exec(sqlite->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK);
+    }
+    done = done && sqlite_statement_prepare(sqlite, &why);
+    (void) snprintf(room, sizeof room, "%.*s", VIEW_ARGS(buf_view(&why)));
+    buf_fini(&why);
+    if (!done) {
+        return open_refuse_code(opening, "preparing the database", room[0] != '\0' ? room : sqlite3_errmsg(sqlite->db));
+    }
+    (void) sqlite3_wal_hook(sqlite->db, sqlite_on_commit, sqlite);
+    (void) sqlite3_db_config(sqlite->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    return true;
+}
+
+static bool open_check_damage(struct opening *opening)
+{
+    sqlite3 *db = opening->sqlite->db;
+    sqlite3_stmt *statement = NULL;
+    struct stat status;
+    if (stat(opening->path, &status) != 0 || status.st_size > CHECK_BYTES_MAX) {
+        return true;
+    }
+    char said[256] = "";
+    if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW) {
+        (void) snprintf(said, sizeof said, "%s", (const char *) sqlite3_column_text(statement, 0));
+    } else {
+        (void) snprintf(said, sizeof said, "%s", sqlite3_errmsg(db));
+    }
+    (void) sqlite3_finalize(statement);
+    (void) sqlite3_db_release_memory(db);
+    if (strcmp(said, "ok") != 0) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is damaged (quick_check: %s). Keep a copy of it and of its -wal file, then restore a "
+                           "backup",
+                           said);
+    }
+    return true;
+}
+
+/* --- who it is --- */
+
+static bool open_make_identity(struct opening *opening)
+{
+    struct sqlite_store *sqlite = opening->sqlite;
+    const struct store_identity_settings *identity = &opening->options->identity;
+    struct store_info *info = &sqlite->store.info;
+    const struct store_clock *clock = store_clock_or_system(opening->options->clock);
+    int64_t wall_ms = clock->wall_ms(clock->context);
+    digest_random(info->store_id, sizeof info->store_id);
+    digest_random(info->guard_key, sizeof info->guard_key);
+    digest_random(sqlite->hash_key, sizeof sqlite->hash_key);
+    bool done = sqlite_meta_set_bytes(sqlite, "store_id", info->store_id, sizeof info->store_id) == SQLITE_DONE &&
+                sqlite_meta_set_bytes(sqlite, "guard_key", info->guard_key, sizeof info->guard_key) == SQLITE_DONE &&
+                sqlite_meta_set_bytes(sqlite, "hash_key", sqlite->hash_key, sizeof sqlite->hash_key) == SQLITE_DONE &&
+                sqlite_meta_set_text(sqlite, "tenant_source", identity->tenant_source) == SQLITE_DONE &&
+                sqlite_meta_set_text(sqlite, "guard", identity->guard) == SQLITE_DONE &&
+                sqlite_meta_set_number(sqlite, "fingerprint_version", identity->fingerprint_version) == SQLITE_DONE &&
+                sqlite_meta_set_number(sqlite, "window_start_ms", wall_ms) == SQLITE_DONE &&
+                sqlite_meta_set_number(sqlite, "last_time_ms", wall_ms) == SQLITE_DONE &&
+                sqlite_meta_set_number(sqlite, "last_wall_ms", wall_ms) == SQLITE_DONE &&
+                sqlite3_exec(sqlite->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    if (!done) {
+        return open_refuse_code(opening, "writing a new store", sqlite3_errmsg(sqlite->db));
+    }
+    /* The name of the new file is durable only with its directory. */
+    int directory = open(opening->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool synced = directory >= 0 && fsync(directory) == 0;
+    int error = errno;
+    if (directory >= 0) {
+        (void) close(directory);
+    }
+    return synced || open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "syncing its directory %s: %s", opening->directory,
+                                 strerror(error));
+}
+
+static bool open_compare_text(struct opening *opening, const char *name, const char *what, struct view now)
+{
+    char *stored = sqlite_meta_get_text(opening->sqlite, name);
+    bool same = stored != NULL && view_equal(view_of(stored), now);
+    if (!same) {
+        (void) open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "its records were made with %s \"%s\" and this start says \"%.*s\": every key would be new, "
+                           "and repeats would be executed again. Start with the old setting, or with a new store",
+                           what, stored != NULL ? stored : "", VIEW_ARGS(now));
+    }
+    free(stored);
+    return same;
+}
+
+static bool open_read_identity(struct opening *opening)
+{
+    struct sqlite_store *sqlite = opening->sqlite;
+    const struct store_identity_settings *identity = &opening->options->identity;
+    struct store_info *info = &sqlite->store.info;
+    int64_t version = 0;
+    if (!sqlite_meta_get_bytes(sqlite, "store_id", info->store_id, sizeof info->store_id) ||
+        !sqlite_meta_get_bytes(sqlite, "guard_key", info->guard_key, sizeof info->guard_key) ||
+        !sqlite_meta_get_bytes(sqlite, "hash_key", sqlite->hash_key, sizeof sqlite->hash_key) ||
+        !sqlite_meta_get_number(sqlite, "fingerprint_version", &version) ||
+        !sqlite_meta_get_number(sqlite, "window_start_ms", &info->window_start_ms)) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is damaged (its table meta lacks a name). Keep a copy, then restore a backup");
+    }
+    if (sqlite->lock.remembers && !digest_equal(sqlite->lock.store_id, info->store_id, sizeof info->store_id)) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is another store than the one that %s remembers. Bring the right file back; or, if this "
+                           "one is meant, remove the lock file: keys that only the other one knows are then forgotten",
+                           opening->lock_path);
+    }
+    if (version != identity->fingerprint_version) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "its records were made with fingerprint version %lld and this program uses %d: every repeat "
+                           "would look like another request. Start a version that uses %lld, or with a new store",
+                           (long long) version, identity->fingerprint_version, (long long) version);
+    }
+    return open_compare_text(opening, "tenant_source", "tenant", identity->tenant_source) &&
+           open_compare_text(opening, "guard", "guard", identity->guard);
+}
+
+/* --- time and recovery --- */
+
+static bool open_start_time(struct opening *opening)
+{
+    struct sqlite_store *sqlite = opening->sqlite;
+    int64_t last_ms = 0, last_wall_ms = 0, newest_ms = 0;
+    if (!sqlite_meta_get_number(sqlite, "last_time_ms", &last_ms) ||
+        !sqlite_meta_get_number(sqlite, "last_wall_ms", &last_wall_ms) ||
+        sqlite_row_newest_ms(sqlite, &newest_ms) != SQLITE_OK) {
+        return open_refuse_code(opening, "reading its time", sqlite3_errmsg(sqlite->db));
+    }
+    store_time_start(&sqlite->store, opening->options, last_ms, last_wall_ms);
+    /* Time is recorded once a second only: after a crash with a clock that stepped back the newest rows know better. */
+    if (sqlite->store.time_base_ms < newest_ms) {
+        sqlite->store.time_base_ms = newest_ms;
+    }
+    return true;
+}
+
+/* A claim means "may have been sent" (docs/contract.md section 6). Also the first durable write of this process: a disk that cannot be
+ * written to is found here. */
+static bool open_recover(struct opening *opening)
+{
+    struct sqlite_store *sqlite = opening->sqlite;
+    struct store *store = &sqlite->store;
+    const struct record_outcome crash = { .kind = OUTCOME_UNKNOWN, .cause = CAUSE_CRASH };
+    struct sqlite_row *rows = memory_new(RECOVER_CHUNK * sizeof *rows);
+    unsigned count = 0;
+    bool done = store_begin(store) == STORE_OK;
+    int64_t now_ms = store_now(store);
+    do {
+        done = done && sqlite_row_list_running(sqlite, rows, RECOVER_CHUNK, &count) == SQLITE_OK;
+        for (unsigned i = 0; done && i < count; i++) {
+            struct record *record = &rows[i].record;
+            bool changed = false;
+            done = record_finish(record, record->execution, &crash, &opening->options->crash_retention, now_ms) &&
+                   sqlite_row_update(sqlite, &rows[i], record->execution, &changed) == SQLITE_OK && changed;
+        }
+        store->info.recovered += done ? count : 0;
+    } while (done && count == RECOVER_CHUNK);
+    free(rows);
+    done = done && store_touch(store) == STORE_OK && store_commit(store) == STORE_OK;
+    if (!done) {
+        char detail[256];
+        (void) snprintf(detail, sizeof detail, "%s", sqlite3_errmsg(sqlite->db));
+        (void) open_refuse_code(opening, "making running commands unknown", detail);
+        store_rollback(store);
+        return false;
+    }
+    return true;
+}
+
+static bool open_all(struct opening *opening)
+{
+    struct sqlite_store *sqlite = opening->sqlite;
+    struct store_info *info = &sqlite->store.info;
+    int version = 0;
+    if (!open_find_directory(opening) || !open_check_place(opening) || !open_take_lock(opening) ||
+        !open_database(opening) || !open_check_format(opening, &version) || !open_prepare(opening, version)) {
+        return false;
+    }
+    if (opening->fresh && !open_make_identity(opening)) {
+        return false;
+    }
+    if ((!opening->fresh && !open_check_damage(opening)) || !open_read_identity(opening) ||
+        !open_start_time(opening) || !open_recover(opening)) {
+        return false;
+    }
+    sqlite_pragma_describe(sqlite->db, info->description, sizeof info->description);
+    if (!lock_file_write(&sqlite->lock, opening->path, info->store_id)) {
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "its lock file %s: %s", opening->lock_path,
+                           strerror(errno));
+    }
+    if (chmod(opening->path, 0600) != 0) { /* an older file may be wider */
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "making it private: %s", strerror(errno));
+    }
+    return true;
+}
+
+struct store *store_open_sqlite(const struct store_options *options, struct buf *error, int *exit_code)
+{
+    struct opening opening = { .options = options, .error = error };
+    opening.sqlite = memory_new(sizeof *opening.sqlite);
+    opening.sqlite->store.ops = &sqlite_class;
+    opening.sqlite->lock.fd = -1;
+    bool opened = open_all(&opening);
+    if (!opened) {
+        sqlite_store_free(opening.sqlite);
+        opening.sqlite = NULL;
+    }
+    free(opening.directory);
+    free(opening.path);
+    free(opening.lock_path);
+    *exit_code = opening.exit_code;
+    return opened ? &opening.sqlite->store : NULL;
+}

@@ -1,0 +1,239 @@
+/* departure_test.c - clients that leave, at every phase; drain; limits; many clients at once. */
+#include "tests/edge/stage.h"
+#include "tests/support/suite.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const struct {
+    const char *request;
+    const char *then; /* wait for this event before leaving */
+    bool announced;
+} leavings[] = {
+    { "", NULL, false },
+    { "GET /who", NULL, false },
+    { "GET /whole HTTP/1.1\r\nHost:", NULL, false },
+    { "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe", "head /whole", true },
+    { "POST /whole HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe", "head /whole", true },
+    { "POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe", "head /up", true },
+    { "GET /open HTTP/1.1\r\nHost: h\r\n\r\n", "last", true },
+    { "GET /down?size=50000000 HTTP/1.1\r\nHost: h\r\n\r\n", "last", true },
+    { "GET /down?size=50000000&length=50000000 HTTP/1.1\r\nHost: h\r\n\r\n", "last", true },
+};
+
+START_TEST(a_client_that_leaves_is_gone_exactly_once)
+{
+    struct stage stage;
+    struct client client, other;
+    stage_start(&stage);
+    client_connect(&client, &stage);
+    client_send(&client, leavings[_i].request);
+    if (leavings[_i].then != NULL) {
+        stage_wait(&stage, leavings[_i].then, 1);
+    }
+    struct linger now = { .l_onoff = 1, .l_linger = 0 };
+    if (_i % 2 == 0) {
+        ck_assert_int_eq(setsockopt(client.fd, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+    }
+    client_close(&client);
+    if (strncmp(leavings[_i].request, "GET /open", 9) == 0) {
+        stage_call(&stage, stage_write_open); /* parked: noticed only by writing */
+        stage_call(&stage, stage_end_open);
+    }
+    if (leavings[_i].announced) {
+        stage_wait(&stage, "gone lost", 1);
+    }
+    client_connect(&other, &stage);
+    client_ask(&other, "GET /whole?other HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
+    stage_wait(&stage, "gone delivered", 1);
+    ck_assert_uint_eq(stage_count(&stage, "gone lost"), leavings[_i].announced ? 1 : 0);
+    ck_assert_uint_eq(stage_count(&stage, "gone delivered"), 1);
+    client_close(&other);
+    stage_stop(&stage);
+}
+END_TEST
+
+START_TEST(a_client_that_left_while_its_request_was_parked_is_gone_once_it_is_answered)
+{
+    struct stage stage;
+    struct client client;
+    stage_start(&stage);
+    client_connect(&client, &stage);
+    client_send(&client, "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+    stage_wait(&stage, "whole 2", 1);
+    client_close(&client);
+    ck_assert_uint_eq(stage_count(&stage, "gone lost") + stage_count(&stage, "gone delivered"), 0);
+    stage_call(&stage, stage_answer_parked);
+    client_connect(&client, &stage);
+    client_ask(&client, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
+    stage_wait(&stage, "gone delivered", 1);
+    ck_assert_uint_eq(stage_count(&stage, "gone lost") + stage_count(&stage, "gone delivered"), 2);
+    client_close(&client);
+    stage_stop(&stage);
+}
+END_TEST
+
+static const bool half_closed_before_parking[] = { true, false };
+
+START_TEST(a_client_that_closed_its_sending_half_still_gets_its_answer)
+{
+    struct stage stage;
+    struct client client;
+    stage_start(&stage);
+    client_connect(&client, &stage);
+    client_send(&client, "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+    if (!half_closed_before_parking[_i]) {
+        stage_wait(&stage, "whole 2", 1);
+    }
+    ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
+    stage_wait(&stage, "whole 2", 1);
+    stage_call(&stage, stage_answer_parked);
+    client_ask(&client, "", "POST", 200, "parked\n");
+    client_close(&client);
+    stage_stop(&stage);
+}
+END_TEST
+
+START_TEST(quiescing_closes_idle_connections_and_lets_parked_requests_be_answered)
+{
+    struct stage stage;
+    struct client idle, parked, late;
+    struct answer answer;
+    stage_start(&stage);
+    client_connect(&idle, &stage);
+    client_ask(&idle, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
+    client_connect(&parked, &stage);
+    client_send(&parked, "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+    stage_wait(&stage, "whole 2", 1);
+    stage_call(&stage, stage_quiesce);
+    ck_assert(client_sees_end(&idle));
+    stage_call(&stage, stage_answer_parked);
+    client_read(&parked, "POST", &answer);
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert(answer_has(&answer, "Connection: close"));
+    ck_assert(client_sees_end(&parked));
+    answer_fini(&answer);
+    client_connect(&late, &stage);
+    ck_assert(client_sees_end(&late));
+    client_close(&idle);
+    client_close(&parked);
+    client_close(&late);
+    stage_stop(&stage);
+}
+END_TEST
+
+START_TEST(closing_an_edge_with_requests_in_every_phase_cuts_them_and_does_not_abort)
+{
+    static const char *const texts[] = { "GET /who", "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe",
+                                         "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi",
+                                         "POST /up-slow HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe", "GET /open HTTP/1.1\r\nHost: h\r\n\r\n" };
+    struct stage stage;
+    struct client clients[5];
+    stage_start(&stage);
+    for (int i = 0; i < 5; i++) {
+        client_connect(&clients[i], &stage);
+        client_send(&clients[i], texts[i]);
+    }
+    stage_wait(&stage, "head /whole", 1);
+    stage_wait(&stage, "whole 2", 1);
+    stage_wait(&stage, "paused", 1);
+    stage_wait(&stage, "last", 1);
+    stage_stop(&stage); /* no play is left: each had its gone() */
+    for (int i = 0; i < 5; i++) {
+        client_close(&clients[i]);
+    }
+}
+END_TEST
+
+START_TEST(a_connection_over_the_limit_gets_503_and_room_comes_back)
+{
+    struct stage stage;
+    struct client first, second, third;
+    struct answer answer;
+    struct edge_options options = { .connections_max = 1, .client_idle_ms = 60000, .body_max = 10 };
+    stage_start_with(&stage, &options);
+    client_connect(&first, &stage);
+    client_ask(&first, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
+    client_connect(&second, &stage);
+    client_send(&second, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n");
+    client_read(&second, "GET", &answer);
+    ck_assert_int_eq(answer.status, 503);
+    ck_assert(answer_has(&answer, "Retry-After: 1"));
+    ck_assert(client_sees_end(&second));
+    answer_fini(&answer);
+    client_send(&first, "GET /at-head HTTP/1.1\r\nHost: h\r\n\r\n"); /* closes */
+    client_read(&first, "GET", &answer);
+    ck_assert(client_sees_end(&first));
+    answer_fini(&answer);
+    stage_wait(&stage, "gone delivered", 2);
+    client_connect(&third, &stage);
+    client_ask(&third, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
+    client_close(&first);
+    client_close(&second);
+    client_close(&third);
+    stage_stop(&stage);
+}
+END_TEST
+
+START_TEST(an_idle_connection_is_closed_after_client_idle)
+{
+    struct stage stage;
+    struct client client;
+    struct edge_options options = { .connections_max = 10, .client_idle_ms = 1000, .body_max = 10 };
+    stage_start_with(&stage, &options);
+    client_connect(&client, &stage);
+    client_ask(&client, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
+    ck_assert(client_sees_end(&client));
+    client_close(&client);
+    stage_stop(&stage);
+}
+END_TEST
+
+/* docs/facts.md 13 and 26: 128 and 256 ready connections at once stalled libmicrohttpd's own loop; a missed resume stalls any. */
+static const int crowds[] = { 128, 256, 512 };
+
+START_TEST(clients_in_lock_step_never_stall)
+{
+    enum { ROUNDS = 20, MOST = 512 };
+    static struct client clients[MOST];
+    int count = crowds[_i];
+    struct stage stage;
+    stage_start(&stage);
+    for (int i = 0; i < count; i++) {
+        client_connect(&clients[i], &stage);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        bool parked = round % 2 == 1;
+        for (int i = 0; i < count; i++) {
+            client_send(&clients[i], parked ? "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi"
+                                            : "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+        }
+        stage_wait(&stage, "whole 2", (unsigned) (count * (round + 1)));
+        if (parked) {
+            stage_call(&stage, stage_answer_parked);
+        }
+        for (int i = 0; i < count; i++) {
+            client_ask(&clients[i], "", "POST", 200, parked ? "parked\n" : "hi");
+        }
+    }
+    FIGURE("edge: %d clients in lock step, %d answers, none stalled", count, count * ROUNDS);
+    for (int i = 0; i < count; i++) {
+        client_close(&clients[i]);
+    }
+    stage_stop(&stage);
+}
+END_TEST
+
+SUITE(edge_departure)
+{
+    Suite *suite = suite_create("edge/departure");
+    CASE_LOOP(suite, a_client_that_leaves_is_gone_exactly_once, sizeof leavings / sizeof leavings[0]);
+    CASE(suite, a_client_that_left_while_its_request_was_parked_is_gone_once_it_is_answered);
+    CASE_LOOP(suite, a_client_that_closed_its_sending_half_still_gets_its_answer, 2);
+    CASE(suite, quiescing_closes_idle_connections_and_lets_parked_requests_be_answered);
+    CASE(suite, closing_an_edge_with_requests_in_every_phase_cuts_them_and_does_not_abort);
+    CASE(suite, a_connection_over_the_limit_gets_503_and_room_comes_back);
+    CASE(suite, an_idle_connection_is_closed_after_client_idle);
+    CASE_LOOP(suite, clients_in_lock_step_never_stall, sizeof crowds / sizeof crowds[0]);
+    return suite;
+}

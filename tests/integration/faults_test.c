@@ -1,0 +1,223 @@
+/* faults_test.c - what an exchange that goes wrong proves (docs/contract.md section 6), through the whole server, once with a body and once with an
+ * empty one. Executions are counted at the scripted handler, never taken from our own word. */
+#include "tests/support/rig.h"
+
+#include <unistd.h>
+
+enum { STEPS_MAX = 6 };
+
+struct fault {
+    const char *name;
+    struct peer_step steps[STEPS_MAX];
+    int status;           /* of the first answer */
+    const char *word;     /* its Idempotency-Status */
+    const char *problem;  /* in its body; NULL: the handler's answer */
+    unsigned executions;  /* at the handler after a repeat */
+    int repeat_status;
+    const char *repeat_word;
+};
+
+#define UNKNOWN 504, "unknown", "outcome-unknown", 1, 504, "unknown"
+#define COMPLETED 200, "executed", NULL, 1, 200, "replayed"
+
+static const struct fault faults[] = {
+    { "closes without an answer", { { PEER_BODY, NULL, 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "reset before the answer", { { PEER_BODY, NULL, 0 }, { PEER_RESET, NULL, 0 } }, UNKNOWN },
+    { "reset after the status line", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n", 0 }, { PEER_RESET, NULL, 0 } }, UNKNOWN },
+    { "cut inside the status line", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 20", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "cut after the status line", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "cut inside a field", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Le", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "reset inside the head", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", 0 }, { PEER_RESET, NULL, 0 } }, UNKNOWN },
+    { "reset inside the body", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", 0 }, { PEER_RESET, NULL, 0 } }, UNKNOWN },
+    { "Content-Length too long", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcd", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "Content-Length too short", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabcd", 0 } }, COMPLETED },
+    { "unframed body", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\nabcd", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "last chunk missing", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "last CRLF missing", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "cut inside a chunk", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "only 100 Continue", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 100 Continue\r\n\r\n", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
+    { "101", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", 0 } }, UNKNOWN },
+    { "garbage", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "SSH-2.0-OpenSSH_9\r\n", 0 } }, UNKNOWN },
+    { "two lengths", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", 0 } }, UNKNOWN },
+    { "two framings", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", 0 } }, UNKNOWN },
+    { "another coding", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", 0 } }, UNKNOWN },
+    { "a control byte in a field", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nX: a\x01" "b\r\nContent-Length: 0\r\n\r\n", 0 } }, UNKNOWN },
+    { "dripped answer", { { PEER_BODY, NULL, 0 }, { PEER_DRIP, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 } }, COMPLETED },
+    { "two answers", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 2 } }, COMPLETED },
+    { "hangs", { { PEER_BODY, NULL, 0 }, { PEER_WAIT_END, NULL, 0 } }, UNKNOWN },
+    { "hangs inside the body", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", 0 }, { PEER_WAIT_END, NULL, 0 } }, UNKNOWN },
+};
+enum { FAULT_COUNT = sizeof faults / sizeof faults[0] };
+
+static const char *const short_timeouts[] = { "--set", "answer_timeout=400ms", "--set", "hard_timeout=400ms", NULL };
+
+/* The first half of the rows with a body, the second with an empty one. */
+START_TEST(a_fault_is_told_as_what_it_proves_and_the_command_is_sent_once)
+{
+    const struct fault *row = &faults[_i % FAULT_COUNT];
+    const char *body = _i < FAULT_COUNT ? "{\"amount\":1}" : "";
+    struct rig rig;
+    rig_start(&rig, short_timeouts);
+    /* A kept connection exists before: the row then happens on a reused one. */
+    struct http_answer warm = http_post(rig.address, "/orders", "warm", body);
+    RIG_EXPECT(warm, 200, "executed");
+    peer_script_for_request(rig.peer, 2, row->steps);
+    struct http_answer first = http_post(rig.address, "/orders", "k-1", body);
+    RIG_EXPECT(first, row->status, row->word);
+    if (row->problem != NULL) {
+        ck_assert_msg(strstr(first.body, row->problem) != NULL, "%s: %s", row->name, first.body);
+    }
+    struct http_answer repeat = http_post(rig.address, "/orders", "k-1", body);
+    RIG_EXPECT(repeat, row->repeat_status, row->repeat_word);
+    ck_assert_msg(peer_count_key(rig.peer, "k-1") == row->executions, "%s: %u executions", row->name, peer_count_key(rig.peer, "k-1"));
+    /* Nothing of a bad answer reaches the next command. */
+    static const struct peer_step number[] = { { PEER_BODY, NULL, 0 }, { PEER_NUMBER, NULL, 0 }, PEER_END };
+    peer_script_default(rig.peer, number);
+    struct http_answer next = http_post(rig.address, "/orders", "k-2", body);
+    RIG_EXPECT(next, 200, "executed");
+    ck_assert_str_eq(next.body, "3");
+    http_answer_free(&warm);
+    http_answer_free(&first);
+    http_answer_free(&repeat);
+    http_answer_free(&next);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(a_handler_that_refuses_the_connection_releases_the_key)
+{
+    struct rig rig;
+    rig_start(&rig, NULL);
+    peer_refuse(rig.peer);
+    for (int i = 0; i < 2; i++) {
+        struct http_answer refused = http_post(rig.address, "/orders", "k-1", "x");
+        RIG_EXPECT(refused, 502, "not-executed");
+        ck_assert_ptr_nonnull(strstr(refused.body, "\"executed\":\"no\""));
+        ck_assert_ptr_nonnull(strstr(refused.body, "\"retryable\":true"));
+        ck_assert_int_eq(http_field_count(&refused, "Retry-After"), 1);
+        http_answer_free(&refused);
+    }
+    peer_accept_again(rig.peer);
+    struct http_answer other = http_post(rig.address, "/orders", "k-1", "y");
+    RIG_EXPECT(other, 422, "refused"); /* the payload is remembered, released or not */
+    struct http_answer again = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(again, 200, "executed");
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    http_answer_free(&other);
+    http_answer_free(&again);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(a_kept_connection_that_was_closed_while_idle_is_replaced)
+{
+    static const struct peer_step then_close[] = { { PEER_BODY, NULL, 0 },
+                                                   { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                                   { PEER_CLOSE, NULL, 0 },
+                                                   PEER_END };
+    struct rig rig;
+    rig_start(&rig, NULL);
+    peer_script_default(rig.peer, then_close);
+    for (unsigned i = 1; i <= 20; i++) {
+        char key[16];
+        (void) snprintf(key, sizeof key, "k-%u", i);
+        struct http_answer answer = http_post(rig.address, "/orders", key, "x");
+        RIG_EXPECT(answer, 200, "executed");
+        ck_assert(peer_wait_ended(rig.peer, i));
+        ck_assert_uint_eq(peer_count_key(rig.peer, key), 1);
+        http_answer_free(&answer);
+    }
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 20);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(an_answer_before_the_request_has_ended_is_unknown)
+{
+    static const struct peer_step early[] = { { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 }, { PEER_WAIT_END, NULL, 0 }, PEER_END };
+    const char *const more[] = { "--set", "body_max=64MiB", NULL };
+    struct rig rig;
+    rig_start(&rig, more);
+    peer_script_for_request(rig.peer, 1, early);
+    size_t size = 32 * 1024 * 1024;
+    char *body = malloc(size + 1);
+    memset(body, 'x', size);
+    body[size] = '\0';
+    struct http_answer first = http_post(rig.address, "/orders", "k-1", body);
+    RIG_EXPECT(first, 504, "unknown");
+    struct http_answer again = http_post(rig.address, "/orders", "k-1", body);
+    RIG_EXPECT(again, 504, "unknown");
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    http_answer_free(&first);
+    http_answer_free(&again);
+    free(body);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(a_slow_handler_gives_still_running_and_its_outcome_is_recorded)
+{
+    static const struct peer_step slow[] = { { PEER_BODY, NULL, 0 }, { PEER_WAIT, NULL, 0 }, { PEER_SEND, "HTTP/1.1 201 Made\r\nContent-Length: 4\r\n\r\nlate", 0 }, PEER_END };
+    const char *const more[] = { "--set", "answer_timeout=100ms", NULL };
+    struct rig rig;
+    rig_start(&rig, more);
+    peer_script_default(rig.peer, slow);
+    struct http_answer first = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(first, 504, "in-progress");
+    ck_assert_ptr_nonnull(strstr(first.body, "still-running"));
+    ck_assert_int_eq(http_field_count(&first, "Retry-After"), 1);
+    struct http_answer again = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(again, 409, "in-progress");
+    ck_assert_int_eq(http_field_count(&again, "Retry-After"), 1);
+    peer_release(rig.peer, 1);
+    ck_assert(daemon_wait_logged(&rig.nonbis, "result=executed"));
+    struct http_answer replay = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(replay, 201, "replayed");
+    ck_assert_str_eq(replay.body, "late");
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    http_answer_free(&first);
+    http_answer_free(&again);
+    http_answer_free(&replay);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_changes_nothing_once_its_request_is_whole)
+{
+    static const struct peer_step slow[] = { { PEER_BODY, NULL, 0 }, { PEER_WAIT, NULL, 0 }, { PEER_SEND, "HTTP/1.1 201 Made\r\nContent-Length: 2\r\n\r\nok", 0 }, PEER_END };
+    struct rig rig;
+    rig_start(&rig, NULL);
+    peer_script_default(rig.peer, slow);
+    static const char request[] = "POST /orders HTTP/1.1\r\nHost: test.example\r\nContent-Type: application/json\r\nIdempotency-Key: k-1\r\nContent-Length: 1\r\n\r\nx";
+    /* Before the last body byte: nothing happened. */
+    int fd = http_connect(rig.address);
+    ck_assert(http_send(fd, request, sizeof request - 2));
+    close(fd);
+    ck_assert(daemon_wait_logged(&rig.nonbis, "result=client-gone"));
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 0);
+    /* After it: the exchange goes on. */
+    fd = http_connect(rig.address);
+    ck_assert(http_send(fd, request, sizeof request - 1));
+    ck_assert(peer_wait_whole(rig.peer, 1));
+    close(fd);
+    peer_release(rig.peer, 1);
+    ck_assert(daemon_wait_logged(&rig.nonbis, "result=executed"));
+    struct http_answer replay = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(replay, 201, "replayed");
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    http_answer_free(&replay);
+    rig_end(&rig);
+}
+END_TEST
+
+SUITE(faults)
+{
+    Suite *suite = suite_create("integration/faults");
+    CASE_LOOP(suite, a_fault_is_told_as_what_it_proves_and_the_command_is_sent_once, 2 * FAULT_COUNT);
+    CASE(suite, a_handler_that_refuses_the_connection_releases_the_key);
+    CASE(suite, a_kept_connection_that_was_closed_while_idle_is_replaced);
+    CASE(suite, an_answer_before_the_request_has_ended_is_unknown);
+    CASE(suite, a_slow_handler_gives_still_running_and_its_outcome_is_recorded);
+    CASE(suite, a_client_that_leaves_changes_nothing_once_its_request_is_whole);
+    return suite;
+}

@@ -1,0 +1,496 @@
+/* From defaults, environment and flags to settings: precedence, every message, exit codes. */
+#include "server/config/settings.h"
+#include "tests/support/suite.h"
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+enum { WORDS_MAX = 320 };
+
+/* One reading: "nonbisd" and the flags given, under an environment given; both NULL-terminated. */
+static struct settings settings;
+static enum settings_action action;
+static char errors[65536];
+
+static int read_all(const char *const *environment, const char *const *flags)
+{
+    char *argv[WORDS_MAX] = { (char *) (uintptr_t) "nonbisd" };
+    char *envp[WORDS_MAX] = { NULL };
+    int argc = 1;
+    for (; flags[argc - 1] != NULL; argc++) {
+        argv[argc] = (char *) (uintptr_t) flags[argc - 1];
+    }
+    for (int i = 0; environment[i] != NULL; i++) {
+        envp[i] = (char *) (uintptr_t) environment[i];
+    }
+    struct buf told;
+    buf_init(&told, sizeof(errors) - 1);
+    int code = settings_read(&settings, &action, argc, argv, envp, &told);
+    memcpy(errors, told.len > 0 ? told.ptr : "", told.len);
+    errors[told.len] = '\0';
+    buf_fini(&told);
+    return code;
+}
+
+#define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define HOME_ONLY LIST("HOME=/home/ada")
+#define UPSTREAM "--upstream=http://127.0.0.1:3000"
+
+static unsigned line_count(const char *text)
+{
+    unsigned lines = 0;
+    for (; *text != '\0'; text++) {
+        lines += *text == '\n';
+    }
+    return lines;
+}
+
+START_TEST(an_upstream_alone_is_enough_to_run)
+{
+    ck_assert_msg(read_all(HOME_ONLY, LIST("--upstream", "http://127.0.0.1:3000")) == 0, "%s", errors);
+    ck_assert_str_eq(errors, "");
+    ck_assert_int_eq(action, ACTION_RUN);
+    ck_assert_str_eq(settings.listen, "127.0.0.1:8620");
+    ck_assert_str_eq(settings.admin, "127.0.0.1:8621");
+    ck_assert_str_eq(settings.upstream, "http://127.0.0.1:3000");
+    ck_assert_str_eq(settings.store, "/home/ada/.local/state/nonbis/nonbis.db");
+    ck_assert_int_eq(settings.log_level, LOG_INFO);
+    ck_assert_int_eq(settings.log_format, LOG_TEXT);
+    ck_assert_int_eq(settings.body_max, 1048576);
+    ck_assert_int_eq(settings.response_keep_max, 1048576);
+    ck_assert_int_eq(settings.request_header_max, 8192);
+    ck_assert_int_eq(settings.response_header_max, 6144);
+    ck_assert_int_eq(settings.connect_timeout_ms, 2000);
+    ck_assert_int_eq(settings.answer_timeout_ms, 30000);
+    ck_assert_int_eq(settings.hard_timeout_ms, 120000);
+    ck_assert_int_eq(settings.passthrough_timeout_ms, 60000);
+    ck_assert_int_eq(settings.client_idle_ms, 75000);
+    ck_assert_int_eq(settings.upstream_idle_ms, 1000);
+    ck_assert_int_eq(settings.drain_timeout_ms, 30000);
+    ck_assert_int_eq(settings.ttl_ms, 86400000);
+    ck_assert_int_eq(settings.tombstone_ttl_ms, INT64_C(2592000000));
+    ck_assert_int_eq(settings.max_downtime_ms, 86400000);
+    ck_assert_int_eq(settings.connections_max, 4096);
+    ck_assert_int_eq(settings.running_max, 1024);
+    ck_assert_int_eq(settings.store_queue_max, 4096);
+    ck_assert_int_eq(settings.sweep_batch, 100);
+    ck_assert_str_eq(settings.tenant, "none");
+    ck_assert_uint_eq(settings.tenant_field.len, 0);
+    ck_assert_uint_eq(settings.guard.count, 2);
+    ck_assert(view_equal(settings.guard.items[0], VIEW("Authorization")));
+    ck_assert(view_equal(settings.guard.items[1], VIEW("X-API-Key")));
+    ck_assert(!settings.allow_close_delimited);
+    ck_assert_str_eq(settings.problem_prefix, "urn:nonbis:problem:");
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(without_routes_every_post_and_patch_is_protected_and_needs_a_key)
+{
+    ck_assert_int_eq(read_all(HOME_ONLY, LIST(UPSTREAM)), 0);
+    ck_assert(settings.routes_default);
+    ck_assert_uint_eq(settings.routes.count, 2);
+    const struct route *post = route_find(&settings.routes, VIEW("POST"), VIEW("/a/b"));
+    const struct route *patch = route_find(&settings.routes, VIEW("PATCH"), VIEW("/"));
+    ck_assert(post != NULL && patch != NULL);
+    ck_assert(post->key_required && patch->key_required);
+    ck_assert_uint_eq(post->index, 0);
+    ck_assert_uint_eq(patch->index, 1);
+    ck_assert_int_eq(post->hard_timeout_ms, 120000);
+    ck_assert_ptr_eq(route_find(&settings.routes, VIEW("GET"), VIEW("/a")), NULL);
+    ck_assert_ptr_eq(route_find(&settings.routes, VIEW("PUT"), VIEW("/a")), NULL);
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(routes_given_replace_the_default_ones_and_keep_their_order)
+{
+    const char *const *flags = LIST(UPSTREAM, "--route", "POST /orders/express key=optional", "--route=POST /orders/* ttl=2h",
+                                    "--set", "hard_timeout=5m"); /* a later flag still counts for the routes */
+    ck_assert_msg(read_all(HOME_ONLY, flags) == 0, "%s", errors);
+    ck_assert(!settings.routes_default);
+    ck_assert_uint_eq(settings.routes.count, 2);
+    const struct route *express = route_find(&settings.routes, VIEW("POST"), VIEW("/orders/express"));
+    const struct route *orders = route_find(&settings.routes, VIEW("POST"), VIEW("/orders/1"));
+    ck_assert(express != NULL && !express->key_required && express->index == 0);
+    ck_assert(orders != NULL && orders->key_required && orders->index == 1);
+    ck_assert_int_eq(orders->retention.ttl_ms, 7200000);
+    ck_assert_int_eq(orders->hard_timeout_ms, 300000);
+    ck_assert_ptr_eq(route_find(&settings.routes, VIEW("POST"), VIEW("/other")), NULL);
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(flags_win_over_the_environment_and_that_over_defaults)
+{
+    const char *const environment[] = { "HOME=/h", "NONBIS_BODY_MAX=2KiB", "NONBIS_TTL=2h", "NONBIS_LISTEN=127.0.0.1:1", NULL };
+    ck_assert_int_eq(read_all(environment, LIST(UPSTREAM, "--set", "body_max=3KiB", "--listen", "[::1]:0")), 0);
+    ck_assert_int_eq(settings.body_max, 3072);
+    ck_assert_int_eq(settings.ttl_ms, 7200000);
+    ck_assert_str_eq(settings.listen, "[::1]:0");
+    ck_assert_int_eq(settings.client_idle_ms, 75000);
+    for (size_t i = 0; i < setting_table_count; i++) {
+        const char *name = setting_table[i].name;
+        enum setting_source source = strcmp(name, "body_max") == 0                                    ? SOURCE_SET
+                                     : strcmp(name, "ttl") == 0                                       ? SOURCE_ENVIRONMENT
+                                     : strcmp(name, "listen") == 0 || strcmp(name, "upstream") == 0   ? SOURCE_FLAG
+                                                                                                      : SOURCE_DEFAULT;
+        ck_assert_msg(settings.sources[i] == source, "%s: %d", name, (int) settings.sources[i]);
+    }
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(of_two_flags_for_one_setting_the_later_wins)
+{
+    ck_assert_int_eq(read_all(HOME_ONLY, LIST(UPSTREAM, "--set", "listen=127.0.0.1:1", "--listen", "127.0.0.1:2")), 0);
+    ck_assert_str_eq(settings.listen, "127.0.0.1:2");
+    settings_fini(&settings);
+    ck_assert_int_eq(read_all(HOME_ONLY, LIST(UPSTREAM, "--listen", "127.0.0.1:2", "--set", "listen=127.0.0.1:1")), 0);
+    ck_assert_str_eq(settings.listen, "127.0.0.1:1");
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(every_setting_can_be_given_by_set_and_by_environment)
+{
+    const char *const flags[] = {
+        UPSTREAM, "--set=listen=1.2.3.4:5", "--set=admin=off", "--set=store=memory", "--set=log_level=debug", "--set=log-format=json",
+        "--set=tenant=header:X-Org", "--set=guard=Cookie", "--set=ttl=1h", "--set=tombstone-ttl=2h", "--set=max_downtime=3h",
+        "--set=connect_timeout=3s", "--set=answer_timeout=4s", "--set=hard_timeout=5s", "--set=passthrough_timeout=6s",
+        "--set=client_idle=7s", "--set=upstream_idle=8s", "--set=drain_timeout=9s", "--set=body_max=2KiB",
+        "--set=response_keep_max=3KiB", "--set=request_header_max=4KiB", "--set=response_header_max=5KiB",
+        "--set=connections_max=11", "--set=running_max=12", "--set=store_queue_max=13", "--set=sweep_batch=14",
+        "--set=allow_close_delimited=on", "--set=problem_prefix=https://problems.example/", NULL
+    };
+    const char *const variables[] = {
+        "NONBIS_UPSTREAM=unix:/run/app", "NONBIS_LISTEN=1.2.3.4:5", "NONBIS_ADMIN=off", "NONBIS_STORE=memory", "NONBIS_LOG_LEVEL=debug",
+        "NONBIS_LOG_FORMAT=json", "NONBIS_TENANT=header:X-Org", "NONBIS_GUARD=Cookie", "NONBIS_TTL=1h", "NONBIS_TOMBSTONE_TTL=2h",
+        "NONBIS_MAX_DOWNTIME=3h", "NONBIS_CONNECT_TIMEOUT=3s", "NONBIS_ANSWER_TIMEOUT=4s", "NONBIS_HARD_TIMEOUT=5s",
+        "NONBIS_PASSTHROUGH_TIMEOUT=6s", "NONBIS_CLIENT_IDLE=7s", "NONBIS_UPSTREAM_IDLE=8s", "NONBIS_DRAIN_TIMEOUT=9s",
+        "NONBIS_BODY_MAX=2KiB", "NONBIS_RESPONSE_KEEP_MAX=3KiB", "NONBIS_REQUEST_HEADER_MAX=4KiB", "NONBIS_RESPONSE_HEADER_MAX=5KiB",
+        "NONBIS_CONNECTIONS_MAX=11", "NONBIS_RUNNING_MAX=12", "NONBIS_STORE_QUEUE_MAX=13", "NONBIS_SWEEP_BATCH=14",
+        "NONBIS_ALLOW_CLOSE_DELIMITED=on", "NONBIS_PROBLEM_PREFIX=https://problems.example/", NULL
+    };
+    static const char *const none[] = { NULL };
+    ck_assert_uint_eq(COUNT(flags) - 1, setting_table_count);
+    ck_assert_uint_eq(COUNT(variables) - 1, setting_table_count);
+    int code = _i == 0 ? read_all(none, flags) : read_all(variables, none);
+    ck_assert_msg(code == 0, "%s", errors);
+    for (size_t i = 0; i < setting_table_count; i++) {
+        ck_assert_msg(settings.sources[i] != SOURCE_DEFAULT, "%s", setting_table[i].name);
+    }
+    ck_assert_str_eq(settings.listen, "1.2.3.4:5");
+    ck_assert_str_eq(settings.admin, "off");
+    ck_assert_str_eq(settings.upstream, _i == 0 ? "http://127.0.0.1:3000" : "unix:/run/app");
+    ck_assert_str_eq(settings.store, "memory");
+    ck_assert_int_eq(settings.log_level, LOG_DEBUG);
+    ck_assert_int_eq(settings.log_format, LOG_JSON);
+    ck_assert_str_eq(settings.tenant, "header:X-Org");
+    ck_assert(view_equal(settings.tenant_field, VIEW("X-Org")));
+    ck_assert_uint_eq(settings.guard.count, 1);
+    ck_assert(view_equal(settings.guard.items[0], VIEW("Cookie")));
+    ck_assert_int_eq(settings.ttl_ms, 3600000);
+    ck_assert_int_eq(settings.tombstone_ttl_ms, 7200000);
+    ck_assert_int_eq(settings.max_downtime_ms, 10800000);
+    ck_assert_int_eq(settings.connect_timeout_ms, 3000);
+    ck_assert_int_eq(settings.answer_timeout_ms, 4000);
+    ck_assert_int_eq(settings.hard_timeout_ms, 5000);
+    ck_assert_int_eq(settings.passthrough_timeout_ms, 6000);
+    ck_assert_int_eq(settings.client_idle_ms, 7000);
+    ck_assert_int_eq(settings.upstream_idle_ms, 8000);
+    ck_assert_int_eq(settings.drain_timeout_ms, 9000);
+    ck_assert_int_eq(settings.body_max, 2048);
+    ck_assert_int_eq(settings.response_keep_max, 3072);
+    ck_assert_int_eq(settings.request_header_max, 4096);
+    ck_assert_int_eq(settings.response_header_max, 5120);
+    ck_assert_int_eq(settings.connections_max, 11);
+    ck_assert_int_eq(settings.running_max, 12);
+    ck_assert_int_eq(settings.store_queue_max, 13);
+    ck_assert_int_eq(settings.sweep_batch, 14);
+    ck_assert(settings.allow_close_delimited);
+    ck_assert_str_eq(settings.problem_prefix, "https://problems.example/");
+    settings_fini(&settings);
+}
+END_TEST
+
+static const struct {
+    const char *flags[4];
+    enum settings_action action;
+} actions[] = {
+    { { "--check", UPSTREAM }, ACTION_CHECK },
+    { { "--print-config" }, ACTION_PRINT_CONFIG },
+    { { "--print_config" }, ACTION_PRINT_CONFIG },
+    { { "--check", "--print-config" }, ACTION_PRINT_CONFIG },
+    { { "--version" }, ACTION_VERSION },
+    { { "--help" }, ACTION_HELP },
+    { { "--version", "--help" }, ACTION_HELP },
+    { { "--bogus", "--help" }, ACTION_HELP }, /* obeyed whatever else is wrong */
+    { { "--set", "--version" }, ACTION_VERSION },
+};
+
+START_TEST(what_to_do_beside_running_is_a_flag)
+{
+    const char *const environment[] = { "HOME=/h", actions[_i].action >= ACTION_VERSION ? "NONBIS_NONSENSE=1" : NULL, NULL };
+    ck_assert_msg(read_all(environment, actions[_i].flags) == 0, "%s", errors);
+    ck_assert_str_eq(errors, "");
+    ck_assert_int_eq(action, actions[_i].action);
+    settings_fini(&settings);
+}
+END_TEST
+
+static const struct {
+    const char *environment[4], *store; /* store: NULL: none is found */
+} stores[] = {
+    { { "STATE_DIRECTORY=/var/lib/nonbis", "XDG_STATE_HOME=/x", "HOME=/h" }, "/var/lib/nonbis/nonbis.db" },
+    { { "STATE_DIRECTORY=/var/lib/a:/var/lib/b", "HOME=/h" }, "/var/lib/a/nonbis.db" },
+    { { "HOME=/h", "XDG_STATE_HOME=/x/" }, "/x/nonbis/nonbis.db" },
+    { { "XDG_STATE_HOME=relative", "HOME=/h" }, "/h/.local/state/nonbis/nonbis.db" },
+    { { "XDG_STATE_HOME=", "STATE_DIRECTORY=", "HOME=/h" }, "/h/.local/state/nonbis/nonbis.db" },
+    { { "HOME=/" }, "/.local/state/nonbis/nonbis.db" },
+    { { "HOMER=/h" }, NULL },
+    { { "HOME=" }, NULL },
+    { { "HOME=h" }, NULL },
+    { { "NONBIS_STORE=/data/keys.db" }, "/data/keys.db" },
+};
+
+START_TEST(the_store_has_a_place_of_its_own_by_default)
+{
+    int code = read_all(stores[_i].environment, LIST(UPSTREAM));
+    if (stores[_i].store == NULL) {
+        ck_assert_int_eq(code, 78);
+        ck_assert_ptr_ne(strstr(errors, "store: no place is known for it"), NULL);
+        ck_assert_ptr_ne(strstr(errors, "--store memory"), NULL);
+    } else {
+        ck_assert_msg(code == 0, "%s", errors);
+        ck_assert_str_eq(settings.store, stores[_i].store);
+    }
+    settings_fini(&settings);
+}
+END_TEST
+
+/* One wrong thing, one line, and the exit code. */
+static const struct {
+    const char *flag, *value, *variable;
+    int code;
+    const char *source, *word; /* the line starts with the one and holds the other */
+} wrong[] = {
+    /* usage */
+    { "--lisen", "127.0.0.1:1", NULL, 64, "\"--lisen\": unknown flag; did you mean --listen?", "" },
+    { "--loglevel=debug", NULL, NULL, 64, "\"--loglevel\": ", "did you mean --log-level?" },
+    { "--body-max=1KiB", NULL, NULL, 64, "\"--body-max\": ", "did you mean --set body_max=VALUE?" },
+    { "--config=x.yaml", NULL, NULL, 64, "\"--config\": unknown flag", "" },
+    { "--zzzzzzzzzz", NULL, NULL, 64, "\"--zzzzzzzzzz\": unknown flag; --help lists them", "" },
+    { "-h", NULL, NULL, 64, "\"-h\": unknown flag", "--help" },
+    { "--listen", NULL, NULL, 64, "--listen: expected a value", "" },
+    { "--listen", "--check", NULL, 64, "--listen: expected a value", "" },
+    { "--check=yes", NULL, NULL, 64, "--check: takes no value", "" },
+    { "serve", NULL, NULL, 64, "\"serve\": stray argument", "" },
+    { "", NULL, NULL, 64, "\"\": stray argument", "" },
+    { "--", NULL, NULL, 64, "\"--\": stray argument", "" },
+    { "--set", "body_max", NULL, 64, "--set: expected NAME=VALUE, got \"body_max\"", "" },
+    { "--set", NULL, NULL, 64, "--set: expected a value", "" },
+    /* names */
+    { "--set", "bodymax=1KiB", NULL, 78, "--set \"bodymax\": no setting has this name; did you mean body_max?", "" },
+    { "--set", "Listen=x", NULL, 78, "--set \"Listen\": ", "did you mean listen?" },
+    { "--set", "=x", NULL, 78, "--set \"\": no setting has this name", "--help" },
+    { "--set", "qwertz=1", NULL, 78, "--set \"qwertz\": no setting has this name; --help lists them", "" },
+    { NULL, NULL, "NONBIS_BODYMAX=1KiB", 78, "NONBIS_BODYMAX: no setting", "did you mean NONBIS_BODY_MAX?" },
+    { NULL, NULL, "NONBIS_listen=127.0.0.1:1", 78, "NONBIS_listen: no setting", "did you mean NONBIS_LISTEN?" },
+    { NULL, NULL, "NONBIS_BODY-MAX=1KiB", 78, "NONBIS_BODY-MAX: no setting", "did you mean NONBIS_BODY_MAX?" },
+    { NULL, NULL, "NONBIS_=1", 78, "NONBIS_: no setting", "" },
+    { NULL, NULL, "NONBIS_PORT=8080", 78, "NONBIS_PORT: no setting", "" },
+    { NULL, NULL, "NONBIS_ROUTE=POST /x", 78, "NONBIS_ROUTE: no setting", "" },
+    /* values */
+    { "--set", "body_max=1X", NULL, 78, "--set body_max: expected a size from 1KiB to 64MiB", "got \"1X\"" },
+    { "--set", "body-max=1X", NULL, 78, "--set body_max: expected a size", "" },
+    { "--set", "ttl=30", NULL, 78, "--set ttl: expected a duration from 1s to 3650d", "did you mean 30s?" },
+    { NULL, NULL, "NONBIS_TTL=30", 78, "NONBIS_TTL: expected a duration", "the unit is missing" },
+    { NULL, NULL, "NONBIS_TTL=", 78, "NONBIS_TTL: expected a duration", "got \"\"" },
+    { "--listen", "127.0.0.1", NULL, 78, "--listen: expected ADDRESS:PORT", "got \"127.0.0.1\"" },
+    { "--listen", "8620", NULL, 78, "--listen: expected ADDRESS:PORT", "" },
+    { "--listen", ":8620", NULL, 78, "--listen: expected ADDRESS:PORT", "" },
+    { "--listen", "127.0.0.1:65536", NULL, 78, "--listen: expected", "port from 0 to 65535" },
+    { "--listen", "::1:8620", NULL, 78, "--listen: expected", "[IPV6]:PORT" },
+    { "--listen", "off", NULL, 78, "--listen: expected ADDRESS:PORT", "" },
+    { "--listen=", NULL, NULL, 78, "--listen: expected a value, got nothing", "" },
+    { "--admin", "no", NULL, 78, "--admin: expected off, or ADDRESS:PORT", "" },
+    { "--upstream", "127.0.0.1:3000", NULL, 78, "--upstream: expected http://HOST[:PORT]", "" },
+    { "--upstream", "http://", NULL, 78, "--upstream: expected http://HOST", "" },
+    { "--upstream", "unix:relative", NULL, 78, "--upstream: expected http://HOST", "unix:/PATH" },
+    { "--store", "a\nb", NULL, 78, "--store: expected at most 4096 bytes without control characters", "got \"a\\x0ab\"" },
+    { "--log-level", "verbose", NULL, 78, "--log-level: expected error, warn, info or debug, got \"verbose\"", "" },
+    { "--log-level", "warning", NULL, 78, "--log-level: expected error, warn", "" },
+    { "--log-level", "Info", NULL, 78, "--log-level: expected", "did you mean info?" },
+    { "--log-format", "xml", NULL, 78, "--log-format: expected text or json", "" },
+    { "--set", "allow_close_delimited=true", NULL, 78, "--set allow_close_delimited: expected off or on", "" },
+    { "--set", "connections_max=0", NULL, 78, "--set connections_max: expected a whole number from 1 to 1000000", "" },
+    { "--set", "tenant=X-Org", NULL, 78, "--set tenant: expected none or header:NAME", "" },
+    { "--set", "tenant=header:", NULL, 78, "--set tenant: expected header:NAME", "" },
+    { "--set", "tenant=header:X Org", NULL, 78, "--set tenant: expected header:NAME", "" },
+    { "--set", "tenant=header:idempotency-key", NULL, 78, "--set tenant: expected header:NAME", "" },
+    { "--set", "guard=X API", NULL, 78, "--set guard: expected field names separated by commas", "" },
+    { "--set", "problem_prefix=urn:a b", NULL, 78, "--set problem_prefix: expected the start of a URI", "" },
+    { "--set", "problem_prefix=urn:\"", NULL, 78, "--set problem_prefix: expected the start of a URI", "" },
+    { "--set", "request_header_max=8193", NULL, 78, "--set request_header_max: expected a size from 1KiB to 8KiB", "" },
+    { "--set", "response_header_max=7KiB", NULL, 78, "--set response_header_max: expected a size from 1KiB to 6KiB", "" },
+    /* relations */
+    { "--set", "answer_timeout=121s", NULL, 78,
+      "answer_timeout (121s, flag --set): expected at most hard_timeout (120s, default)", "" },
+    { NULL, NULL, "NONBIS_HARD_TIMEOUT=1s", 78,
+      "answer_timeout (30s, default): expected at most hard_timeout (1s, environment NONBIS_HARD_TIMEOUT)", "" },
+    { "--set", "ttl=721h", NULL, 78, "ttl (721h, flag --set): expected at most tombstone_ttl (720h, default)", "" },
+    { "--set", "tenant=header:x-api-key", NULL, 78, "guard (Authorization,X-API-Key, default): expected a list without",
+      "tenant (header:x-api-key, flag --set)" },
+    /* routes */
+    { "--route", "post /x", NULL, 78, "--route \"post /x\": expected METHOD PATH", "capitals" },
+    { "--route=", NULL, NULL, 78, "--route \"\": expected METHOD PATH", "" },
+    { "--route", "POST /x ttl=800h", NULL, 78, "--route \"POST /x ttl=800h\": ", "to be at most tombstone_ttl (720h)" },
+};
+
+START_TEST(every_mistake_is_told_in_one_line_with_its_source)
+{
+    const char *environment[] = { "HOME=/h", wrong[_i].variable, NULL };
+    const char *flags[] = { UPSTREAM, wrong[_i].flag, wrong[_i].flag != NULL ? wrong[_i].value : NULL, NULL };
+    int code = read_all(environment, flags);
+    ck_assert_msg(code == wrong[_i].code, "%d: %s", code, errors);
+    ck_assert_msg(strncmp(errors, wrong[_i].source, strlen(wrong[_i].source)) == 0, "%s", errors);
+    ck_assert_msg(strstr(errors, wrong[_i].word) != NULL, "%s", errors);
+    ck_assert_msg(line_count(errors) == 1 && errors[strlen(errors) - 1] == '\n', "%s", errors);
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(all_mistakes_are_told_in_one_run_each_once)
+{
+    const char *const environment[] = { "NONBIS_TTTL=1", "NONBIS_TTL=1", "NONBIS_HARD_TIMEOUT=x", NULL };
+    /* The refused hard_timeout is not compared with anything, and routes say nothing more of it. */
+    const char *const flags[] = { "--lisen", "stray", "--set", "nope=1", "--set", "answer_timeout=10m", "--route", "POST x",
+                                  "--route", "POST /a key=no", NULL };
+    ck_assert_int_eq(read_all(environment, flags), 64); /* wrong usage is told first by the code */
+    ck_assert_msg(line_count(errors) == 10, "%s", errors);
+    const char *const lines[] = { "NONBIS_TTTL: no setting", "NONBIS_TTL: expected", "NONBIS_HARD_TIMEOUT: expected",
+                                  "\"--lisen\": unknown flag", "\"stray\": stray argument", "--set \"nope\": no setting",
+                                  "store: no place", "--route \"POST x\": ", "--route \"POST /a key=no\": ",
+                                  "upstream: expected a handler" };
+    const char *at = errors;
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        ck_assert_msg(strncmp(at, lines[i], strlen(lines[i])) == 0, "line %zu: %s", i, at);
+        at = strchr(at, '\n') + 1;
+    }
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(a_refused_value_is_told_even_when_a_stronger_source_wins)
+{
+    const char *const environment[] = { "HOME=/h", "NONBIS_BODY_MAX=big", NULL };
+    ck_assert_int_eq(read_all(environment, LIST(UPSTREAM, "--set", "body_max=2KiB")), 78);
+    ck_assert_msg(strncmp(errors, "NONBIS_BODY_MAX: ", 17) == 0, "%s", errors);
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(an_upstream_is_needed_to_run_and_to_pass_the_check_but_not_to_print)
+{
+    static const char *const none[] = { NULL };
+    ck_assert_int_eq(read_all(HOME_ONLY, none), 78);
+    ck_assert_str_eq(errors, "upstream: expected a handler to forward to, such as --upstream http://127.0.0.1:3000\n");
+    settings_fini(&settings);
+    ck_assert_int_eq(read_all(HOME_ONLY, LIST("--check")), 78);
+    settings_fini(&settings);
+    ck_assert_int_eq(read_all(HOME_ONLY, LIST("--print-config")), 0);
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(variables_of_a_container_platform_are_not_taken_for_settings)
+{
+    const char *const environment[] = { "HOME=/h",
+                                        "NONBIS_SERVICE_HOST=10.0.0.1",
+                                        "NONBIS_SERVICE_PORT=8620",
+                                        "NONBIS_SERVICE_PORT_HTTP=8620",
+                                        "NONBIS_PORT=tcp://10.0.0.1:8620",
+                                        "NONBIS_PORT_8620_TCP=tcp://10.0.0.1:8620",
+                                        "NONBIS_PORT_8620_TCP_ADDR=10.0.0.1",
+                                        "NONBISX=1",
+                                        "NONBIS_TTL", /* no value: not a variable */
+                                        NULL };
+    ck_assert_msg(read_all(environment, LIST(UPSTREAM)) == 0, "%s", errors);
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(an_empty_guard_is_a_guard_turned_off)
+{
+    static const char *const texts[] = { "--set=guard=", "--set=guard=\"\"" };
+    ck_assert_msg(read_all(HOME_ONLY, LIST(UPSTREAM, texts[_i])) == 0, "%s", errors);
+    ck_assert_uint_eq(settings.guard.count, 0);
+    settings_fini(&settings);
+}
+END_TEST
+
+static const struct {
+    const char *first, *second;
+    bool reached;
+} pairs[] = {
+    { "POST /orders", "POST /orders", false },
+    { "POST /orders", "POST /orders/ key=optional", false }, /* one normal form */
+    { "POST /*", "POST /orders/*", false },
+    { "POST /orders/*", "POST /orders", false },
+    { "POST /orders*", "POST /orders/*", false },
+    { "* /*", "POST /orders", false },
+    { "POST /orders/*", "POST /*", true },
+    { "POST /orders", "POST /orders/*", true },
+    { "POST /orders/*", "POST /orders*", true },
+    { "POST /orders", "PATCH /orders", true },
+    { "POST /*", "* /*", true },
+};
+
+START_TEST(a_route_behind_one_that_takes_all_its_requests_is_refused)
+{
+    int code = read_all(HOME_ONLY, LIST(UPSTREAM, "--route", pairs[_i].first, "--route", pairs[_i].second));
+    ck_assert_msg(code == (pairs[_i].reached ? 0 : 78), "%s", errors);
+    ck_assert(pairs[_i].reached || strstr(errors, "never reached") != NULL);
+    settings_fini(&settings);
+}
+END_TEST
+
+START_TEST(more_than_256_routes_are_refused)
+{
+    static char texts[257][32];
+    const char *flags[259] = { UPSTREAM };
+    for (int i = 0; i < 257; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "--route=POST /%d", i);
+        flags[i + 1] = texts[i];
+    }
+    ck_assert_int_eq(read_all(HOME_ONLY, flags), 78);
+    ck_assert_str_eq(errors, "--route: expected at most 256 routes\n");
+    settings_fini(&settings);
+    flags[257] = NULL;
+    ck_assert_msg(read_all(HOME_ONLY, flags) == 0, "%s", errors);
+    ck_assert_uint_eq(settings.routes.count, 256);
+    settings_fini(&settings);
+}
+END_TEST
+
+SUITE(settings_read)
+{
+    Suite *suite = suite_create("config/read");
+    CASE(suite, an_upstream_alone_is_enough_to_run);
+    CASE(suite, without_routes_every_post_and_patch_is_protected_and_needs_a_key);
+    CASE(suite, routes_given_replace_the_default_ones_and_keep_their_order);
+    CASE(suite, flags_win_over_the_environment_and_that_over_defaults);
+    CASE(suite, of_two_flags_for_one_setting_the_later_wins);
+    CASE_LOOP(suite, every_setting_can_be_given_by_set_and_by_environment, 2);
+    CASE_LOOP(suite, what_to_do_beside_running_is_a_flag, COUNT(actions));
+    CASE_LOOP(suite, the_store_has_a_place_of_its_own_by_default, COUNT(stores));
+    CASE_LOOP(suite, every_mistake_is_told_in_one_line_with_its_source, COUNT(wrong));
+    CASE(suite, all_mistakes_are_told_in_one_run_each_once);
+    CASE(suite, a_refused_value_is_told_even_when_a_stronger_source_wins);
+    CASE(suite, an_upstream_is_needed_to_run_and_to_pass_the_check_but_not_to_print);
+    CASE(suite, variables_of_a_container_platform_are_not_taken_for_settings);
+    CASE_LOOP(suite, an_empty_guard_is_a_guard_turned_off, 2);
+    CASE_LOOP(suite, a_route_behind_one_that_takes_all_its_requests_is_refused, COUNT(pairs));
+    CASE(suite, more_than_256_routes_are_refused);
+    return suite;
+}
