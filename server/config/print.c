@@ -162,8 +162,8 @@ static const char help_flags[] =
     "  --version             prints the version, and ends\n"
     "  --help                prints this, and ends\n"
     "\n"
-    "settings: name, default, what is accepted. Flags count before the environment (NONBIS_BODY_MAX=64KiB), and that\n"
-    "before the default. Sizes: 512, 8KiB, 1MiB, 1MB. Durations: 250ms, 2s, 5m, 1h, 30d.\n";
+    "settings: name, default, what is accepted. A flag counts before the environment (NONBIS_BODY_MAX=64KiB),\n"
+    "and that before the default. Sizes: 512, 8KiB, 1MiB, 1MB. Durations: 250ms, 2s, 5m, 1h, 30d.\n";
 
 static const char help_end[] =
     "\n"

@@ -135,8 +135,9 @@ static void settle_store(struct reading *reading, char *const *environment)
     if (default_store(environment, &path)) {
         take_value(reading, row, buf_view(&path), SOURCE_DEFAULT, VIEW("store"));
     } else {
-        tell(reading, VIEW("store"), "no place is known for it: none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is an absolute "
-                                     "path; give --store FILE, or --store memory\n");
+        tell(reading, VIEW("store"),
+             "no place is known for it: none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is an absolute "
+             "path; give --store FILE, or --store memory\n");
         reading->wrong_configuration = true;
     }
     buf_fini(&path);
@@ -153,7 +154,8 @@ static bool variable_is_of_platform(struct view name, struct view value)
     }
     struct view port = VIEW("PORT_");
     return view_equal(name, VIEW("SERVICE_HOST")) || view_starts_with(name, VIEW("SERVICE_PORT")) ||
-           (view_starts_with(name, port) && name.len > port.len && name.ptr[port.len] >= '0' && name.ptr[port.len] <= '9');
+           (view_starts_with(name, port) && name.len > port.len && name.ptr[port.len] >= '0' &&
+            name.ptr[port.len] <= '9');
 }
 
 static const struct setting_row *row_of_variable(struct view name)
@@ -194,8 +196,8 @@ static void take_variable(struct reading *reading, struct view entry)
 /* --------------------------------------------------------------------------------------- command line */
 
 enum plain_flag { FLAG_ROUTE, FLAG_SET, FLAG_CHECK, FLAG_PRINT_CONFIG, FLAG_VERSION, FLAG_HELP, FLAG_COUNT };
-static const char *const plain_flags[FLAG_COUNT] = { "--route",   "--set", "--check", "--print-config",
-                                                     "--version", "--help" };
+static const char *const plain_flags[FLAG_COUNT] = { "--route",        "--set",     "--check",
+                                                     "--print-config", "--version", "--help" };
 
 /* As `flag`, when '-' and '_' count alike behind the two dashes. */
 static bool flag_is(struct view given, const char *flag)
@@ -326,12 +328,12 @@ static int take_argument(struct reading *reading, const char *argument, const ch
     while (plain < FLAG_COUNT && !flag_is(flag, plain_flags[plain])) {
         plain++;
     }
+    bool next_is_value = next != NULL && !view_starts_with(view_of(next), VIEW("--"));
     if (row == NULL && plain == FLAG_COUNT) {
         tell_unknown_flag(reading, flag);
-        return 1;
+        return equals == NULL && next_is_value ? 2 : 1; /* what follows was probably its value: no second mistake */
     }
     bool wants_value = row != NULL || plain <= FLAG_SET;
-    bool next_is_value = next != NULL && !view_starts_with(view_of(next), VIEW("--"));
     if (wants_value && equals == NULL && !next_is_value) {
         tell(reading, flag, "expected a value behind it\n");
         reading->wrong_usage = true;
@@ -451,8 +453,8 @@ static void settle(struct reading *reading, char *const *environment)
     }
 }
 
-int settings_read(struct settings *settings, enum settings_action *action, int argc, char *const *argv, char *const *environment,
-                  struct buf *errors)
+int settings_read(struct settings *settings, enum settings_action *action, int argc, char *const *argv,
+                  char *const *environment, struct buf *errors)
 {
     struct reading reading = { .settings = settings, .action = ACTION_RUN, .errors = errors };
     *settings = (struct settings){ .listen = NULL };

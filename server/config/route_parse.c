@@ -141,10 +141,19 @@ static bool time_take(int64_t *ms, const char *name, struct view value, struct b
     return duration_read(value, row->min, row->max, ms, error);
 }
 
-enum option { OPTION_KEY, OPTION_TTL, OPTION_TOMBSTONE_TTL, OPTION_ANSWER, OPTION_HARD, OPTION_RELEASE, OPTION_UNKNOWN,
-              OPTION_DROP };
-static const char *const option_names[] = { "key",          "ttl",     "tombstone_ttl", "answer_timeout",
-                                            "hard_timeout", "release", "unknown",       "replay_drop", NULL };
+enum option {
+    OPTION_KEY,
+    OPTION_TTL,
+    OPTION_TOMBSTONE_TTL,
+    OPTION_ANSWER,
+    OPTION_HARD,
+    OPTION_RELEASE,
+    OPTION_UNKNOWN,
+    OPTION_DROP
+};
+static const char *const option_names[] = {
+    "key", "ttl", "tombstone_ttl", "answer_timeout", "hard_timeout", "release", "unknown", "replay_drop", NULL
+};
 
 static bool key_take(struct route *route, struct view value, struct buf *error)
 {
@@ -197,8 +206,9 @@ static bool option_take(struct draft *draft, struct view word)
         if (near != NULL) {
             buf_printf(draft->error, "; did you mean %s?", near);
         } else {
-            buf_append_text(draft->error, "; options are key, ttl, tombstone_ttl, answer_timeout, hard_timeout, release, "
-                                          "unknown, replay_drop");
+            buf_append_text(draft->error,
+                            "; options are key, ttl, tombstone_ttl, answer_timeout, hard_timeout, release, "
+                            "unknown, replay_drop");
         }
         return false;
     }
@@ -228,7 +238,8 @@ static bool seen_any(const struct draft *draft, enum option one, enum option oth
     return (draft->seen & (1U << one | 1U << other)) != 0;
 }
 
-static void refuse_order(struct buf *error, const char *smaller, int64_t smaller_ms, const char *larger, int64_t larger_ms)
+static void refuse_order(struct buf *error, const char *smaller, int64_t smaller_ms, const char *larger,
+                         int64_t larger_ms)
 {
     buf_printf(error, "expected %s (", smaller);
     duration_write(smaller_ms, error);

@@ -27,36 +27,44 @@ struct settings {
     enum log_level log_level;
     enum log_format log_format;
 
-    int64_t body_max, response_keep_max;                /* bytes */
-    int64_t request_header_max, response_header_max;    /* bytes */
+    int64_t body_max, response_keep_max;             /* bytes */
+    int64_t request_header_max, response_header_max; /* bytes */
     int64_t connect_timeout_ms, answer_timeout_ms, hard_timeout_ms, passthrough_timeout_ms;
     int64_t client_idle_ms, upstream_idle_ms, drain_timeout_ms;
     int64_t ttl_ms, tombstone_ttl_ms, max_downtime_ms;
     int64_t connections_max, running_max, store_queue_max;
     int64_t sweep_batch;
-    char *tenant;        /* "none" or "header:NAME" */
+    char *tenant;             /* "none" or "header:NAME" */
     struct view tenant_field; /* NAME; empty for none */
     struct setting_names guard;
     bool allow_close_delimited;
     char *problem_prefix;
     struct routes routes;
-    bool routes_default;                            /* no --route was given */
+    bool routes_default;                           /* no --route was given */
     enum setting_source sources[SETTING_ROWS_MAX]; /* by row of setting_table */
 };
 
-enum setting_kind { SETTING_TEXT, SETTING_BYTES, SETTING_MS, SETTING_COUNT_OF, SETTING_BOOL, SETTING_NAMES, SETTING_WORD };
+enum setting_kind {
+    SETTING_TEXT,
+    SETTING_BYTES,
+    SETTING_MS,
+    SETTING_COUNT_OF,
+    SETTING_BOOL,
+    SETTING_NAMES,
+    SETTING_WORD
+};
 
 struct setting_row {
     const char *name;
     enum setting_kind kind;
-    size_t offset;             /* in struct settings */
+    size_t offset; /* in struct settings */
     const char *default_text;
-    int64_t min, max;          /* in bytes, milliseconds or pieces */
-    const char *const *words;  /* SETTING_WORD: allowed ones, NULL-terminated, in the enum's order */
+    int64_t min, max;         /* in bytes, milliseconds or pieces */
+    const char *const *words; /* SETTING_WORD: allowed ones, NULL-terminated, in the enum's order */
     bool (*check)(struct view text, struct buf *error); /* SETTING_TEXT: its form; false and a sentence. May be NULL */
-    const char *flag;          /* own flag, e.g. "--listen"; NULL: only --set */
+    const char *flag;                                   /* own flag, e.g. "--listen"; NULL: only --set */
     const char *help;
-    const char *test;          /* name of the test that shows the effect; checked by tools/check-settings */
+    const char *test; /* name of the test that shows the effect; checked by tools/check-settings */
 };
 extern const struct setting_row setting_table[];
 extern const size_t setting_table_count;
@@ -67,8 +75,8 @@ enum settings_action { ACTION_RUN, ACTION_CHECK, ACTION_PRINT_CONFIG, ACTION_VER
 /* Reads defaults, then the environment (NONBIS_ and the name in capitals), then flags. Every problem found is appended to `errors` as one
  * line ("--set body_max: expected ..., got "1X"; did you mean ...?"); all of them in one run. Returns 0, or the exit code (64 usage, 78 configuration).
  * --help and --version are obeyed whatever else is wrong. `settings` is initialised in every case; settings_fini frees it. */
-int settings_read(struct settings *settings, enum settings_action *action, int argc, char *const *argv, char *const *environment,
-                  struct buf *errors);
+int settings_read(struct settings *settings, enum settings_action *action, int argc, char *const *argv,
+                  char *const *environment, struct buf *errors);
 void settings_fini(struct settings *settings);
 
 /* One "name = value  # source" line per row, routes as they are in force; durations and sizes in the units in which they may be read back. */

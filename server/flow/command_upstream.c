@@ -121,7 +121,9 @@ void exchange_forward(struct exchange *x)
     };
     x->call = upstream_start(flow->upstream, &request, &call_events, x);
     buf_fini(&bytes);
-    loop_timer_start(&x->answer_timer, x->route->answer_timeout_ms);
+    if (x->route->answer_timeout_ms < x->route->hard_timeout_ms) {
+        loop_timer_start(&x->answer_timer, x->route->answer_timeout_ms);
+    }
     loop_timer_start(&x->hard_timer, x->route->hard_timeout_ms);
 }
 

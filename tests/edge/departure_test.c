@@ -73,23 +73,43 @@ START_TEST(a_client_that_left_while_its_request_was_parked_is_gone_once_it_is_an
 }
 END_TEST
 
-static const bool half_closed_before_parking[] = { true, false };
+static const struct {
+    const char *request, *event, *answer; /* the event to wait for before closing the half; NULL: at once */
+    void (*then)(struct stage *stage);
+} half_closes[] = {
+    { "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", NULL, "parked\n", stage_answer_parked },
+    { "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", "whole 2", "parked\n", stage_answer_parked },
+    { "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", NULL, "hi", NULL },
+    { "POST /up-slow HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi", "paused", "received 2\n", NULL },
+    { "GET /down?size=28 HTTP/1.1\r\nHost: h\r\n\r\n", NULL, "abcdefghijklmnopqrstuvwxyzab", NULL },
+};
 
+/* With other connections about: libmicrohttpd happens to treat the one that was silent longest in another order. */
 START_TEST(a_client_that_closed_its_sending_half_still_gets_its_answer)
 {
     struct stage stage;
-    struct client client;
+    struct client client, other;
     stage_start(&stage);
+    client_connect(&other, &stage);
+    client_ask(&other, "GET /whole?first HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
     client_connect(&client, &stage);
-    client_send(&client, "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
-    if (!half_closed_before_parking[_i]) {
-        stage_wait(&stage, "whole 2", 1);
+    client_send(&client, half_closes[_i].request);
+    if (half_closes[_i].event != NULL) {
+        stage_wait(&stage, half_closes[_i].event, 1);
     }
     ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
-    stage_wait(&stage, "whole 2", 1);
-    stage_call(&stage, stage_answer_parked);
-    client_ask(&client, "", "POST", 200, "parked\n");
+    if (half_closes[_i].then != NULL) {
+        stage_wait(&stage, "whole 2", 1);
+        stage_call(&stage, half_closes[_i].then);
+    }
+    stage_allow(&stage, 1);
+    stage_allow(&stage, 1);
+    client_ask(&client, "", "POST", 200, half_closes[_i].answer);
+    ck_assert(client_sees_end(&client));
+    stage_wait(&stage, "gone delivered", 2);
+    client_ask(&other, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
     client_close(&client);
+    client_close(&other);
     stage_stop(&stage);
 }
 END_TEST
@@ -229,7 +249,7 @@ SUITE(edge_departure)
     Suite *suite = suite_create("edge/departure");
     CASE_LOOP(suite, a_client_that_leaves_is_gone_exactly_once, sizeof leavings / sizeof leavings[0]);
     CASE(suite, a_client_that_left_while_its_request_was_parked_is_gone_once_it_is_answered);
-    CASE_LOOP(suite, a_client_that_closed_its_sending_half_still_gets_its_answer, 2);
+    CASE_LOOP(suite, a_client_that_closed_its_sending_half_still_gets_its_answer, sizeof half_closes / sizeof half_closes[0]);
     CASE(suite, quiescing_closes_idle_connections_and_lets_parked_requests_be_answered);
     CASE(suite, closing_an_edge_with_requests_in_every_phase_cuts_them_and_does_not_abort);
     CASE(suite, a_connection_over_the_limit_gets_503_and_room_comes_back);

@@ -163,6 +163,7 @@ static void write_pattern(struct play *play)
         size_t written = edge_reply_write(play->request, view_make(block + at, len));
         play->done += written;
         if (written < len) {
+            stage_note(play->stage, "full");
             return;
         }
     }

@@ -43,7 +43,7 @@ static const struct fault faults[] = {
     { "another coding", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", 0 } }, UNKNOWN },
     { "a control byte in a field", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nX: a\x01" "b\r\nContent-Length: 0\r\n\r\n", 0 } }, UNKNOWN },
     { "dripped answer", { { PEER_BODY, NULL, 0 }, { PEER_DRIP, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 } }, COMPLETED },
-    { "two answers", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 2 } }, COMPLETED },
+    { "two answers", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 } }, COMPLETED },
     { "hangs", { { PEER_BODY, NULL, 0 }, { PEER_WAIT_END, NULL, 0 } }, UNKNOWN },
     { "hangs inside the body", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", 0 }, { PEER_WAIT_END, NULL, 0 } }, UNKNOWN },
 };
@@ -185,8 +185,10 @@ END_TEST
 START_TEST(a_client_that_leaves_changes_nothing_once_its_request_is_whole)
 {
     static const struct peer_step slow[] = { { PEER_BODY, NULL, 0 }, { PEER_WAIT, NULL, 0 }, { PEER_SEND, "HTTP/1.1 201 Made\r\nContent-Length: 2\r\n\r\nok", 0 }, PEER_END };
+    /* libmicrohttpd can miss a close that arrives together with data; its inactivity timeout finds it. */
+    const char *const more[] = { "--set", "client_idle=1s", NULL };
     struct rig rig;
-    rig_start(&rig, NULL);
+    rig_start(&rig, more);
     peer_script_default(rig.peer, slow);
     static const char request[] = "POST /orders HTTP/1.1\r\nHost: test.example\r\nContent-Type: application/json\r\nIdempotency-Key: k-1\r\nContent-Length: 1\r\n\r\nx";
     /* Before the last body byte: nothing happened. */

@@ -44,6 +44,7 @@ struct walk_truth {
     unsigned running;        /* forwarded requests that are listened to */
     uint32_t forwarded;      /* highest execution that was forwarded */
     int told_status;         /* completed was told with this status; 0: not yet */
+    bool answered;           /* the handler gave an answer that counts as completed */
     bool told_voided;
     bool retry;              /* an outcome that could not be stored, kept in memory */
     uint32_t retry_execution;
@@ -84,11 +85,11 @@ void walk_store_restart(struct walk_store *store, struct suite_random *random);
 /* Time passes while no request is under way; keys may be forgotten by it. */
 void walk_store_pass(struct walk_store *store, int64_t span_ms);
 
+/* Another key takes the place of one that nobody asks for. False: not now. */
+bool walk_store_renew(struct walk_store *store, unsigned key);
+
 /* The handler acts on a key. */
 void walk_store_act(struct walk_store *store, unsigned key);
-
-/* Somebody is told `executed` about a key. */
-void walk_store_tell(struct walk_store *store, unsigned key, enum executed executed);
 
 void walk_violation(struct walk_store *store, const char *text); /* the first one stays */
 

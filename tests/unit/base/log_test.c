@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -281,6 +282,49 @@ START_TEST(lines_that_could_not_be_written_are_counted_by_the_next)
 }
 END_TEST
 
+static void *write_lines(void *thread)
+{
+    for (int i = 0; i < 200; i++) {
+        log_message(LOG_INFO, "e", "thread %d line %03d", *(int *) thread, i);
+    }
+    return NULL;
+}
+
+START_TEST(lines_of_several_threads_do_not_mix)
+{
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(fcntl(ends[1], F_SETPIPE_SZ, 1 << 18), 1 << 18); /* all lines fit: nobody reads meanwhile */
+    ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    close(ends[1]);
+    pthread_t threads[4];
+    int numbers[4] = { 0, 1, 2, 3 };
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_lines, &numbers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    close(STDERR_FILENO);
+    FILE *lines = fdopen(ends[0], "r");
+    char line[200];
+    int next[4] = { 0 };
+    int count = 0;
+    while (fgets(line, sizeof(line), lines) != NULL) {
+        int thread = -1;
+        int number = -1;
+        int end = 0;
+        int found = sscanf(line + 25, "info e message=\"thread %d line %d\"\n%n", &thread, &number, &end);
+        ck_assert_msg(found == 2 && thread >= 0 && thread < 4 && line[25 + end] == '\0', "%s", line);
+        ck_assert_int_eq(number, next[thread]);
+        next[thread]++;
+        count++;
+    }
+    fclose(lines);
+    ck_assert_int_eq(count, 800);
+}
+END_TEST
+
 SUITE(log)
 {
     Suite *suite = suite_create("base/log");
@@ -295,5 +339,6 @@ SUITE(log)
     CASE(suite, a_long_message_is_cut_and_says_so);
     CASE(suite, errno_is_preserved);
     CASE(suite, lines_that_could_not_be_written_are_counted_by_the_next);
+    CASE(suite, lines_of_several_threads_do_not_mix);
     return suite;
 }

@@ -2,18 +2,19 @@
 #include "server/config/settings.h"
 #include "tests/support/suite.h"
 
-static const char *const names[] = { "listen", "ttl", "tombstone_ttl", "body_max", "connect_timeout", "hard_timeout", NULL };
+static const char *const names[] = { "listen",       "ttl", "tombstone_ttl", "body_max", "connect_timeout",
+                                     "hard_timeout", NULL };
 
 static const struct {
     const char *word, *nearest;
 } rows[] = {
     { "listen", "listen" },
-    { "lisen", "listen" },                  /* one missing */
-    { "lissten", "listen" },                /* one too many */
-    { "lister", "listen" },                 /* two of six wrong: just near */
-    { "lisetn", "listen" },                 /* neighbours swapped: one slip */
-    { "Listen", "listen" },                 /* case is free */
-    { "body-max", "body_max" },             /* so is the dash */
+    { "lisen", "listen" },      /* one missing */
+    { "lissten", "listen" },    /* one too many */
+    { "lister", "listen" },     /* two of six wrong: just near */
+    { "lisetn", "listen" },     /* neighbours swapped: one slip */
+    { "Listen", "listen" },     /* case is free */
+    { "body-max", "body_max" }, /* so is the dash */
     { "BODY-MX", "body_max" },
     { "tll", "ttl" },
     { "conect_timeout", "connect_timeout" },
@@ -21,7 +22,7 @@ static const struct {
     { "tombstonettl", "tombstone_ttl" },
     { "xyz", NULL },
     { "port", NULL },
-    { "tx", NULL },                         /* two of three wrong */
+    { "tx", NULL }, /* two of three wrong */
     { "", NULL },
     { "a", NULL },
     { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL },

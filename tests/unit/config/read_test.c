@@ -104,8 +104,9 @@ END_TEST
 
 START_TEST(routes_given_replace_the_default_ones_and_keep_their_order)
 {
-    const char *const *flags = LIST(UPSTREAM, "--route", "POST /orders/express key=optional", "--route=POST /orders/* ttl=2h",
-                                    "--set", "hard_timeout=5m"); /* a later flag still counts for the routes */
+    const char *const *flags =
+        LIST(UPSTREAM, "--route", "POST /orders/express key=optional", "--route=POST /orders/* ttl=2h", "--set",
+             "hard_timeout=5m"); /* a later flag still counts for the routes */
     ck_assert_msg(read_all(HOME_ONLY, flags) == 0, "%s", errors);
     ck_assert(!settings.routes_default);
     ck_assert_uint_eq(settings.routes.count, 2);
@@ -122,7 +123,8 @@ END_TEST
 
 START_TEST(flags_win_over_the_environment_and_that_over_defaults)
 {
-    const char *const environment[] = { "HOME=/h", "NONBIS_BODY_MAX=2KiB", "NONBIS_TTL=2h", "NONBIS_LISTEN=127.0.0.1:1", NULL };
+    const char *const environment[] = { "HOME=/h", "NONBIS_BODY_MAX=2KiB", "NONBIS_TTL=2h", "NONBIS_LISTEN=127.0.0.1:1",
+                                        NULL };
     ck_assert_int_eq(read_all(environment, LIST(UPSTREAM, "--set", "body_max=3KiB", "--listen", "[::1]:0")), 0);
     ck_assert_int_eq(settings.body_max, 3072);
     ck_assert_int_eq(settings.ttl_ms, 7200000);
@@ -130,10 +132,10 @@ START_TEST(flags_win_over_the_environment_and_that_over_defaults)
     ck_assert_int_eq(settings.client_idle_ms, 75000);
     for (size_t i = 0; i < setting_table_count; i++) {
         const char *name = setting_table[i].name;
-        enum setting_source source = strcmp(name, "body_max") == 0                                    ? SOURCE_SET
-                                     : strcmp(name, "ttl") == 0                                       ? SOURCE_ENVIRONMENT
-                                     : strcmp(name, "listen") == 0 || strcmp(name, "upstream") == 0   ? SOURCE_FLAG
-                                                                                                      : SOURCE_DEFAULT;
+        enum setting_source source = strcmp(name, "body_max") == 0                                  ? SOURCE_SET
+                                     : strcmp(name, "ttl") == 0                                     ? SOURCE_ENVIRONMENT
+                                     : strcmp(name, "listen") == 0 || strcmp(name, "upstream") == 0 ? SOURCE_FLAG
+                                                                                                    : SOURCE_DEFAULT;
         ck_assert_msg(settings.sources[i] == source, "%s: %d", name, (int) settings.sources[i]);
     }
     settings_fini(&settings);
@@ -153,24 +155,64 @@ END_TEST
 
 START_TEST(every_setting_can_be_given_by_set_and_by_environment)
 {
-    const char *const flags[] = {
-        UPSTREAM, "--set=listen=1.2.3.4:5", "--set=admin=off", "--set=store=memory", "--set=log_level=debug", "--set=log-format=json",
-        "--set=tenant=header:X-Org", "--set=guard=Cookie", "--set=ttl=1h", "--set=tombstone-ttl=2h", "--set=max_downtime=3h",
-        "--set=connect_timeout=3s", "--set=answer_timeout=4s", "--set=hard_timeout=5s", "--set=passthrough_timeout=6s",
-        "--set=client_idle=7s", "--set=upstream_idle=8s", "--set=drain_timeout=9s", "--set=body_max=2KiB",
-        "--set=response_keep_max=3KiB", "--set=request_header_max=4KiB", "--set=response_header_max=5KiB",
-        "--set=connections_max=11", "--set=running_max=12", "--set=store_queue_max=13", "--set=sweep_batch=14",
-        "--set=allow_close_delimited=on", "--set=problem_prefix=https://problems.example/", NULL
-    };
-    const char *const variables[] = {
-        "NONBIS_UPSTREAM=unix:/run/app", "NONBIS_LISTEN=1.2.3.4:5", "NONBIS_ADMIN=off", "NONBIS_STORE=memory", "NONBIS_LOG_LEVEL=debug",
-        "NONBIS_LOG_FORMAT=json", "NONBIS_TENANT=header:X-Org", "NONBIS_GUARD=Cookie", "NONBIS_TTL=1h", "NONBIS_TOMBSTONE_TTL=2h",
-        "NONBIS_MAX_DOWNTIME=3h", "NONBIS_CONNECT_TIMEOUT=3s", "NONBIS_ANSWER_TIMEOUT=4s", "NONBIS_HARD_TIMEOUT=5s",
-        "NONBIS_PASSTHROUGH_TIMEOUT=6s", "NONBIS_CLIENT_IDLE=7s", "NONBIS_UPSTREAM_IDLE=8s", "NONBIS_DRAIN_TIMEOUT=9s",
-        "NONBIS_BODY_MAX=2KiB", "NONBIS_RESPONSE_KEEP_MAX=3KiB", "NONBIS_REQUEST_HEADER_MAX=4KiB", "NONBIS_RESPONSE_HEADER_MAX=5KiB",
-        "NONBIS_CONNECTIONS_MAX=11", "NONBIS_RUNNING_MAX=12", "NONBIS_STORE_QUEUE_MAX=13", "NONBIS_SWEEP_BATCH=14",
-        "NONBIS_ALLOW_CLOSE_DELIMITED=on", "NONBIS_PROBLEM_PREFIX=https://problems.example/", NULL
-    };
+    const char *const flags[] = { UPSTREAM,
+                                  "--set=listen=1.2.3.4:5",
+                                  "--set=admin=off",
+                                  "--set=store=memory",
+                                  "--set=log_level=debug",
+                                  "--set=log-format=json",
+                                  "--set=tenant=header:X-Org",
+                                  "--set=guard=Cookie",
+                                  "--set=ttl=1h",
+                                  "--set=tombstone-ttl=2h",
+                                  "--set=max_downtime=3h",
+                                  "--set=connect_timeout=3s",
+                                  "--set=answer_timeout=4s",
+                                  "--set=hard_timeout=5s",
+                                  "--set=passthrough_timeout=6s",
+                                  "--set=client_idle=7s",
+                                  "--set=upstream_idle=8s",
+                                  "--set=drain_timeout=9s",
+                                  "--set=body_max=2KiB",
+                                  "--set=response_keep_max=3KiB",
+                                  "--set=request_header_max=4KiB",
+                                  "--set=response_header_max=5KiB",
+                                  "--set=connections_max=11",
+                                  "--set=running_max=12",
+                                  "--set=store_queue_max=13",
+                                  "--set=sweep_batch=14",
+                                  "--set=allow_close_delimited=on",
+                                  "--set=problem_prefix=https://problems.example/",
+                                  NULL };
+    const char *const variables[] = { "NONBIS_UPSTREAM=unix:/run/app",
+                                      "NONBIS_LISTEN=1.2.3.4:5",
+                                      "NONBIS_ADMIN=off",
+                                      "NONBIS_STORE=memory",
+                                      "NONBIS_LOG_LEVEL=debug",
+                                      "NONBIS_LOG_FORMAT=json",
+                                      "NONBIS_TENANT=header:X-Org",
+                                      "NONBIS_GUARD=Cookie",
+                                      "NONBIS_TTL=1h",
+                                      "NONBIS_TOMBSTONE_TTL=2h",
+                                      "NONBIS_MAX_DOWNTIME=3h",
+                                      "NONBIS_CONNECT_TIMEOUT=3s",
+                                      "NONBIS_ANSWER_TIMEOUT=4s",
+                                      "NONBIS_HARD_TIMEOUT=5s",
+                                      "NONBIS_PASSTHROUGH_TIMEOUT=6s",
+                                      "NONBIS_CLIENT_IDLE=7s",
+                                      "NONBIS_UPSTREAM_IDLE=8s",
+                                      "NONBIS_DRAIN_TIMEOUT=9s",
+                                      "NONBIS_BODY_MAX=2KiB",
+                                      "NONBIS_RESPONSE_KEEP_MAX=3KiB",
+                                      "NONBIS_REQUEST_HEADER_MAX=4KiB",
+                                      "NONBIS_RESPONSE_HEADER_MAX=5KiB",
+                                      "NONBIS_CONNECTIONS_MAX=11",
+                                      "NONBIS_RUNNING_MAX=12",
+                                      "NONBIS_STORE_QUEUE_MAX=13",
+                                      "NONBIS_SWEEP_BATCH=14",
+                                      "NONBIS_ALLOW_CLOSE_DELIMITED=on",
+                                      "NONBIS_PROBLEM_PREFIX=https://problems.example/",
+                                      NULL };
     static const char *const none[] = { NULL };
     ck_assert_uint_eq(COUNT(flags) - 1, setting_table_count);
     ck_assert_uint_eq(COUNT(variables) - 1, setting_table_count);
@@ -230,7 +272,8 @@ static const struct {
 
 START_TEST(what_to_do_beside_running_is_a_flag)
 {
-    const char *const environment[] = { "HOME=/h", actions[_i].action >= ACTION_VERSION ? "NONBIS_NONSENSE=1" : NULL, NULL };
+    const char *const environment[] = { "HOME=/h", actions[_i].action >= ACTION_VERSION ? "NONBIS_NONSENSE=1" : NULL,
+                                        NULL };
     ck_assert_msg(read_all(environment, actions[_i].flags) == 0, "%s", errors);
     ck_assert_str_eq(errors, "");
     ck_assert_int_eq(action, actions[_i].action);
@@ -317,7 +360,8 @@ static const struct {
     { "--upstream", "127.0.0.1:3000", NULL, 78, "--upstream: expected http://HOST[:PORT]", "" },
     { "--upstream", "http://", NULL, 78, "--upstream: expected http://HOST", "" },
     { "--upstream", "unix:relative", NULL, 78, "--upstream: expected http://HOST", "unix:/PATH" },
-    { "--store", "a\nb", NULL, 78, "--store: expected at most 4096 bytes without control characters", "got \"a\\x0ab\"" },
+    { "--store", "a\nb", NULL, 78, "--store: expected at most 4096 bytes without control characters",
+      "got \"a\\x0ab\"" },
     { "--log-level", "verbose", NULL, 78, "--log-level: expected error, warn, info or debug, got \"verbose\"", "" },
     { "--log-level", "warning", NULL, 78, "--log-level: expected error, warn", "" },
     { "--log-level", "Info", NULL, 78, "--log-level: expected", "did you mean info?" },
@@ -332,7 +376,8 @@ static const struct {
     { "--set", "problem_prefix=urn:a b", NULL, 78, "--set problem_prefix: expected the start of a URI", "" },
     { "--set", "problem_prefix=urn:\"", NULL, 78, "--set problem_prefix: expected the start of a URI", "" },
     { "--set", "request_header_max=8193", NULL, 78, "--set request_header_max: expected a size from 1KiB to 8KiB", "" },
-    { "--set", "response_header_max=7KiB", NULL, 78, "--set response_header_max: expected a size from 1KiB to 6KiB", "" },
+    { "--set", "response_header_max=7KiB", NULL, 78, "--set response_header_max: expected a size from 1KiB to 6KiB",
+      "" },
     /* relations */
     { "--set", "answer_timeout=121s", NULL, 78,
       "answer_timeout (121s, flag --set): expected at most hard_timeout (120s, default)", "" },
@@ -364,13 +409,20 @@ START_TEST(all_mistakes_are_told_in_one_run_each_once)
 {
     const char *const environment[] = { "NONBIS_TTTL=1", "NONBIS_TTL=1", "NONBIS_HARD_TIMEOUT=x", NULL };
     /* The refused hard_timeout is not compared with anything, and routes say nothing more of it. */
-    const char *const flags[] = { "--lisen", "stray", "--set", "nope=1", "--set", "answer_timeout=10m", "--route", "POST x",
-                                  "--route", "POST /a key=no", NULL };
+    const char *const flags[] = { "stray",  "--lisen", "127.0.0.1:1",        "--set",
+                                  "nope=1", "--set",   "answer_timeout=10m", "--route",
+                                  "POST x", "--route", "POST /a key=no",     NULL };
     ck_assert_int_eq(read_all(environment, flags), 64); /* wrong usage is told first by the code */
     ck_assert_msg(line_count(errors) == 10, "%s", errors);
-    const char *const lines[] = { "NONBIS_TTTL: no setting", "NONBIS_TTL: expected", "NONBIS_HARD_TIMEOUT: expected",
-                                  "\"--lisen\": unknown flag", "\"stray\": stray argument", "--set \"nope\": no setting",
-                                  "store: no place", "--route \"POST x\": ", "--route \"POST /a key=no\": ",
+    const char *const lines[] = { "NONBIS_TTTL: no setting",
+                                  "NONBIS_TTL: expected",
+                                  "NONBIS_HARD_TIMEOUT: expected",
+                                  "\"stray\": stray argument",
+                                  "\"--lisen\": unknown flag",
+                                  "--set \"nope\": no setting",
+                                  "store: no place",
+                                  "--route \"POST x\": ",
+                                  "--route \"POST /a key=no\": ",
                                   "upstream: expected a handler" };
     const char *at = errors;
     for (size_t i = 0; i < COUNT(lines); i++) {

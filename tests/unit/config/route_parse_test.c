@@ -44,9 +44,11 @@ static const struct {
     { "\"POST /x\" key=optional", "POST", "/x", false, INHERITED, "" },
     { "\"POST /x\"", "POST", "/x", true, INHERITED, "" },
     { "POST /x ttl=1h", "POST", "/x", true, 3600000, INT64_C(2592000000), 30000, 120000, "" },
-    { "POST /x ttl=1000h tombstone_ttl=2000h", "POST", "/x", true, INT64_C(3600000000), INT64_C(7200000000), 30000, 120000, "" },
+    { "POST /x ttl=1000h tombstone_ttl=2000h", "POST", "/x", true, INT64_C(3600000000), INT64_C(7200000000), 30000,
+      120000, "" },
     { "POST /x answer_timeout=120s", "POST", "/x", true, 86400000, INT64_C(2592000000), 120000, 120000, "" },
-    { "POST /x hard_timeout=5m answer_timeout=200s", "POST", "/x", true, 86400000, INT64_C(2592000000), 200000, 300000, "" },
+    { "POST /x hard_timeout=5m answer_timeout=200s", "POST", "/x", true, 86400000, INT64_C(2592000000), 200000, 300000,
+      "" },
     { "POST /x replay_drop=X-Request-Id,Server", "POST", "/x", true, INHERITED, "X-Request-Id,Server" },
     { "POST /x replay_drop=", "POST", "/x", true, INHERITED, "" },
 #undef INHERITED

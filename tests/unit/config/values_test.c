@@ -95,9 +95,16 @@ static const struct {
     const char *text;
     int64_t ms;
 } durations[] = {
-    { "0s", 0 },           { "250ms", 250 },       { "2s", 2000 },           { "75s", 75000 },
-    { "5m", 300000 },      { "1h", 3600000 },      { "24h", 86400000 },      { "30d", INT64_C(2592000000) },
-    { "720h", INT64_C(2592000000) }, { "3650d", INT64_C(315360000000) },
+    { "0s", 0 },
+    { "250ms", 250 },
+    { "2s", 2000 },
+    { "75s", 75000 },
+    { "5m", 300000 },
+    { "1h", 3600000 },
+    { "24h", 86400000 },
+    { "30d", INT64_C(2592000000) },
+    { "720h", INT64_C(2592000000) },
+    { "3650d", INT64_C(315360000000) },
 };
 
 START_TEST(durations_are_read)
@@ -215,7 +222,8 @@ START_TEST(counts_are_plain_whole_numbers)
     ck_assert(count_read(view_of(counts[_i].text), 1, 100, &count, &error) == (counts[_i].count != -1));
     ck_assert_int_eq(count, counts[_i].count);
     const char *text = error_text();
-    ck_assert_msg((strstr(text, "expected a whole number from 1 to 100, got \"") != NULL) == (counts[_i].count == -1), "%s", text);
+    ck_assert_msg((strstr(text, "expected a whole number from 1 to 100, got \"") != NULL) == (counts[_i].count == -1),
+                  "%s", text);
 }
 END_TEST
 

@@ -2,7 +2,13 @@
 #include "server/http/fields.h"
 #include "tests/support/suite.h"
 
-#define FIELD(name, value) { { (name), sizeof(name) - 1 }, { (value), sizeof(value) - 1 } }
+#define FIELD(name, value)                                                                                             \
+    {                                                                                                                  \
+        { (name), sizeof(name) - 1 },                                                                                  \
+        {                                                                                                              \
+            (value), sizeof(value) - 1                                                                                 \
+        }                                                                                                              \
+    }
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
 static void assert_block(struct buf *out, const char *expected)
@@ -17,26 +23,40 @@ static const struct fields_added bare = { .via_name = { "nb", 2 } };
 
 START_TEST(end_to_end_fields_reach_the_handler_as_received)
 {
-    const struct header items[] = { FIELD("hOST", "h:81"), FIELD("Idempotency-Key", "\"k\";a=1"),
-                                    FIELD("traceparent", "00-1-2-01"), FIELD("X-Empty", ""),
-                                    FIELD("Cookie", "a=b"), FIELD("Content-Type", "text/plain"),
+    const struct header items[] = { FIELD("hOST", "h:81"),
+                                    FIELD("Idempotency-Key", "\"k\";a=1"),
+                                    FIELD("traceparent", "00-1-2-01"),
+                                    FIELD("X-Empty", ""),
+                                    FIELD("Cookie", "a=b"),
+                                    FIELD("Content-Type", "text/plain"),
                                     FIELD("Authorization", "Bearer x") };
     struct buf out;
     buf_init(&out, 1000);
     fields_to_handler((struct header_span){ items, ROWS(items) }, &bare, &out);
-    assert_block(&out, "hOST: h:81\r\nIdempotency-Key: \"k\";a=1\r\ntraceparent: 00-1-2-01\r\nX-Empty: \r\nCookie: a=b\r\n"
-                       "Content-Type: text/plain\r\nAuthorization: Bearer x\r\nVia: 1.1 nb\r\n");
+    assert_block(&out,
+                 "hOST: h:81\r\nIdempotency-Key: \"k\";a=1\r\ntraceparent: 00-1-2-01\r\nX-Empty: \r\nCookie: a=b\r\n"
+                 "Content-Type: text/plain\r\nAuthorization: Bearer x\r\nVia: 1.1 nb\r\n");
 }
 END_TEST
 
 START_TEST(what_belongs_to_one_connection_does_not_reach_the_handler)
 {
     const struct header items[] = {
-        FIELD("Connection", "close, X-Mine"), FIELD("connection", "x-other"), FIELD("x-mine", "1"),
-        FIELD("X-Other", "2"), FIELD("Keep-Alive", "timeout=5"), FIELD("Proxy-Connection", "close"),
-        FIELD("TE", "trailers"), FIELD("Transfer-Encoding", "chunked"), FIELD("Upgrade", "h2c"),
-        FIELD("Trailer", "X-T"), FIELD("Proxy-Authenticate", "Basic"), FIELD("Proxy-Authorization", "Basic x"),
-        FIELD("Content-Length", "5"), FIELD("Expect", "100-continue"), FIELD("X-Kept", "3"),
+        FIELD("Connection", "close, X-Mine"),
+        FIELD("connection", "x-other"),
+        FIELD("x-mine", "1"),
+        FIELD("X-Other", "2"),
+        FIELD("Keep-Alive", "timeout=5"),
+        FIELD("Proxy-Connection", "close"),
+        FIELD("TE", "trailers"),
+        FIELD("Transfer-Encoding", "chunked"),
+        FIELD("Upgrade", "h2c"),
+        FIELD("Trailer", "X-T"),
+        FIELD("Proxy-Authenticate", "Basic"),
+        FIELD("Proxy-Authorization", "Basic x"),
+        FIELD("Content-Length", "5"),
+        FIELD("Expect", "100-continue"),
+        FIELD("X-Kept", "3"),
     };
     struct buf out;
     buf_init(&out, 1000);
@@ -48,8 +68,8 @@ END_TEST
 START_TEST(a_client_cannot_speak_for_nonbis_or_for_a_proxy)
 {
     const struct header items[] = {
-        FIELD("Nonbis-Command-Id", "forged"), FIELD("nonbis-anything", "x"), FIELD("X-Forwarded-For", "1.2.3.4"),
-        FIELD("x-forwarded-proto", "https"), FIELD("X-Forwarded-Host", "evil"), FIELD("X-Forwarded", "kept"),
+        FIELD("Nonbis-Command-Id", "forged"), FIELD("nonbis-anything", "x"),     FIELD("X-Forwarded-For", "1.2.3.4"),
+        FIELD("x-forwarded-proto", "https"),  FIELD("X-Forwarded-Host", "evil"), FIELD("X-Forwarded", "kept"),
     };
     struct fields_added added = { .via_name = { "nb", 2 },
                                   .client_addr = { "127.0.0.1", 9 },
@@ -101,23 +121,25 @@ START_TEST(a_loop_is_our_own_name_in_via)
 }
 END_TEST
 
-static const char answer[] = "Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n"
-                             "Connection: keep-alive, X-Hop\r\nKeep-Alive: timeout=5\r\nX-Hop: 1\r\nDate: today\r\n"
-                             "Idempotency-Status: replayed\r\nidempotent-replayed: true\r\nIdempotency-Expires: never\r\n"
-                             "Nonbis-Outcome: completed\r\nNONBIS-x: y\r\nLink: </a>; rel=\"next\"\r\nX-Empty: \r\n"
-                             "Set-Cookie: a=b\r\nSet-Cookie: c=d\r\nAge: 3\r\nWWW-Authenticate: Basic\r\n"
-                             "Proxy-Authenticate: Basic\r\nProxy-Status: x\r\nRetry-After: 5\r\nRateLimit: a\r\n"
-                             "ratelimit-policy: b\r\nX-RateLimit-Limit: 9\r\nServer-Timing: t\r\nTrailer: X\r\n"
-                             "Upgrade: h2c\r\nProxy-Connection: close\r\nTE: x\r\nETag: \"1\"\r\nX-Own: z\r\n";
+static const char answer[] =
+    "Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+    "Connection: keep-alive, X-Hop\r\nKeep-Alive: timeout=5\r\nX-Hop: 1\r\nDate: today\r\n"
+    "Idempotency-Status: replayed\r\nidempotent-replayed: true\r\nIdempotency-Expires: never\r\n"
+    "Nonbis-Outcome: completed\r\nNONBIS-x: y\r\nLink: </a>; rel=\"next\"\r\nX-Empty: \r\n"
+    "Set-Cookie: a=b\r\nSet-Cookie: c=d\r\nAge: 3\r\nWWW-Authenticate: Basic\r\n"
+    "Proxy-Authenticate: Basic\r\nProxy-Status: x\r\nRetry-After: 5\r\nRateLimit: a\r\n"
+    "ratelimit-policy: b\r\nX-RateLimit-Limit: 9\r\nServer-Timing: t\r\nTrailer: X\r\n"
+    "Upgrade: h2c\r\nProxy-Connection: close\r\nTE: x\r\nETag: \"1\"\r\nX-Own: z\r\n";
 
 START_TEST(the_first_client_gets_every_end_to_end_field_in_order)
 {
     struct buf out;
     buf_init(&out, 10000);
     fields_to_client(view_of(answer), &out);
-    assert_block(&out, "Content-Type: application/json\r\nLink: </a>; rel=\"next\"\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\n"
-                       "Age: 3\r\nWWW-Authenticate: Basic\r\nProxy-Status: x\r\nRetry-After: 5\r\nRateLimit: a\r\n"
-                       "ratelimit-policy: b\r\nX-RateLimit-Limit: 9\r\nServer-Timing: t\r\nETag: \"1\"\r\nX-Own: z\r\n");
+    assert_block(&out,
+                 "Content-Type: application/json\r\nLink: </a>; rel=\"next\"\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\n"
+                 "Age: 3\r\nWWW-Authenticate: Basic\r\nProxy-Status: x\r\nRetry-After: 5\r\nRateLimit: a\r\n"
+                 "ratelimit-policy: b\r\nX-RateLimit-Limit: 9\r\nServer-Timing: t\r\nETag: \"1\"\r\nX-Own: z\r\n");
 }
 END_TEST
 

@@ -2,7 +2,13 @@
 #include "server/http/headers.h"
 #include "tests/support/suite.h"
 
-#define FIELD(name, value) { { (name), sizeof(name) - 1 }, { (value), sizeof(value) - 1 } }
+#define FIELD(name, value)                                                                                             \
+    {                                                                                                                  \
+        { (name), sizeof(name) - 1 },                                                                                  \
+        {                                                                                                              \
+            (value), sizeof(value) - 1                                                                                 \
+        }                                                                                                              \
+    }
 
 START_TEST(fields_of_a_span_are_counted_in_any_case)
 {

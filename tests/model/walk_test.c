@@ -1,0 +1,139 @@
+/* walk_test.c - the tables of server/core walked at random, and with planted faults, each of which must be found. */
+#include "tests/model/walk.h"
+
+#include "tests/support/suite.h"
+
+enum { STEPS = 1000 * 1000 };
+
+static void print_figures(const struct walk_figures *figures)
+{
+    char line[1024];
+    int len = 0;
+    for (int event = 0; event < EVENT_COUNT; event++) {
+        len += snprintf(line + len, sizeof(line) - (size_t) len, " %s=%u", event_name((enum event) event),
+                        figures->events[event]);
+    }
+    FIGURE("walk events:%s", line);
+    len = 0;
+    for (int verdict = 0; verdict < VERDICT_COUNT; verdict++) {
+        len += snprintf(line + len, sizeof(line) - (size_t) len, " %s=%u", verdict_name((enum verdict) verdict),
+                        figures->verdicts[verdict]);
+    }
+    FIGURE("walk verdicts:%s", line);
+}
+
+START_TEST(a_long_random_walk_violates_nothing_and_meets_every_possible_cell)
+{
+    unsigned seed = suite_seed();
+    struct walk_figures figures;
+    const char *violation = walk(&exchange_table, &decision_table, seed, STEPS, &figures);
+    FIGURE("walk seed=%u steps=%u exchanges=%u keys=%u effects=%u restarts=%u", seed, figures.steps, figures.exchanges,
+           figures.keys, figures.effects, figures.restarts);
+    print_figures(&figures);
+    ck_assert_msg(violation == NULL, "seed %u, step %u: %s", seed, figures.steps, violation);
+    for (int event = 0; event < EVENT_COUNT; event++) {
+        ck_assert_msg(figures.events[event] > 0, "%s never happened (seed %u)", event_name((enum event) event), seed);
+    }
+    for (int verdict = VERDICT_FORWARD; verdict < VERDICT_COUNT; verdict++) {
+        ck_assert_msg(figures.verdicts[verdict] > 0, "%s was never decided (seed %u)",
+                      verdict_name((enum verdict) verdict), seed);
+    }
+    for (int phase = 0; phase < PHASE_COUNT; phase++) {
+        for (int event = 0; event < EVENT_COUNT; event++) {
+            bool possible = exchange_table.cell[phase][event].deed != DEED_IMPOSSIBLE;
+            ck_assert_msg((figures.cells[phase][event] > 0) == possible, "%s in %s (seed %u)",
+                          event_name((enum event) event), phase_name((enum phase) phase), seed);
+        }
+    }
+}
+END_TEST
+
+/* A cell of the life of a request, and the fault planted there. */
+static const struct {
+    enum phase phase;
+    enum event event;
+    struct step fault;
+} exchange_faults[] = {
+    { PHASE_READING, EVENT_BODY_WHOLE, { PHASE_FORWARDING, DEED_FORWARD } },
+    { PHASE_CLAIMING, EVENT_FOUND, { PHASE_FORWARDING, DEED_FORWARD } },
+    { PHASE_CLAIMING, EVENT_CLAIM_FAILED, { PHASE_FORWARDING, DEED_FORWARD } },
+    { PHASE_CLAIMING, EVENT_MUST_WAIT, { PHASE_FORWARDING, DEED_FORWARD } },
+    { PHASE_CLAIMING, EVENT_CLIENT_GONE, { PHASE_CLOSED, DEED_FREE } },
+    { PHASE_CLAIMING, EVENT_CLAIMED, { PHASE_REPLYING, DEED_ANSWER } },
+    { PHASE_FORWARDING, EVENT_CLIENT_GONE, { PHASE_CLOSED, DEED_FREE } },
+    { PHASE_FORWARDING, EVENT_UPSTREAM_DONE, { PHASE_REPLYING, DEED_ANSWER } },
+    { PHASE_FORWARDING, EVENT_ANSWER_DEADLINE, { PHASE_REPLYING, DEED_ANSWER } },
+    { PHASE_FORWARDING, EVENT_HARD_DEADLINE, { PHASE_REPLYING, DEED_ANSWER } },
+    { PHASE_FORWARDING, EVENT_HARD_DEADLINE, { PHASE_CLOSED, DEED_FREE } },
+    { PHASE_FORWARDING, EVENT_HARD_DEADLINE, { PHASE_FORWARDING, DEED_FORWARD } },
+    { PHASE_FORWARDING, EVENT_ANSWERED, { PHASE_CLOSED, DEED_FREE } },
+    { PHASE_FORWARDING, EVENT_STOP, { PHASE_CLOSED, DEED_FREE } },
+    { PHASE_RECORDING, EVENT_RECORD_FAILED, { PHASE_REPLYING, DEED_ANSWER } },
+    { PHASE_RECORDING, EVENT_RECORDED, { PHASE_REPLYING, DEED_ANSWER_UNRECORDED } },
+    { PHASE_RECORDING, EVENT_RECORDED, { PHASE_FORWARDING, DEED_FORWARD } },
+    { PHASE_RECORDING, EVENT_ANSWER_DEADLINE, { PHASE_REPLYING, DEED_ANSWER } },
+    { PHASE_RECORDING, EVENT_CLIENT_GONE, { PHASE_CLOSED, DEED_FREE } },
+    { PHASE_WAITING, EVENT_RIVAL_ENDED, { PHASE_FORWARDING, DEED_FORWARD } },
+    { PHASE_WAITING, EVENT_RIVAL_ENDED, { PHASE_WAITING, DEED_NONE } },
+    { PHASE_WAITING, EVENT_ANSWER_DEADLINE, { PHASE_WAITING, DEED_NONE } },
+    { PHASE_REPLYING, EVENT_ANSWERED, { PHASE_REPLYING, DEED_NONE } },
+    { PHASE_REPLYING, EVENT_ANSWER_DEADLINE, { PHASE_REPLYING, DEED_ANSWER } },
+};
+
+START_TEST(the_walk_finds_a_fault_in_the_life_of_a_request)
+{
+    struct exchange_table broken = exchange_table;
+    broken.cell[exchange_faults[_i].phase][exchange_faults[_i].event] = exchange_faults[_i].fault;
+    unsigned seed = suite_seed();
+    struct walk_figures figures;
+    const char *violation = walk(&broken, &decision_table, seed, STEPS, &figures);
+    ck_assert_msg(violation != NULL, "fault %d (%s in %s -> %s) was not found in %u steps, seed %u", _i,
+                  event_name(exchange_faults[_i].event), phase_name(exchange_faults[_i].phase),
+                  deed_name(exchange_faults[_i].fault.deed), figures.steps, seed);
+    FIGURE("%s in %s -> %s: step %u: %s", event_name(exchange_faults[_i].event),
+           phase_name(exchange_faults[_i].phase), deed_name(exchange_faults[_i].fault.deed), figures.steps, violation);
+}
+END_TEST
+
+static const struct {
+    enum record_state state;
+    enum match match;
+    enum verdict fault;
+} decision_faults[] = {
+    { RECORD_IN_PROGRESS, MATCH_SAME, VERDICT_FORWARD },
+    { RECORD_COMPLETED, MATCH_SAME, VERDICT_FORWARD },
+    { RECORD_UNKNOWN, MATCH_SAME, VERDICT_FORWARD },
+    { RECORD_EXPIRED, MATCH_SAME, VERDICT_FORWARD },
+    { RECORD_VOIDED, MATCH_SAME, VERDICT_FORWARD },
+    { RECORD_RELEASED, MATCH_OTHER_PAYLOAD, VERDICT_FORWARD },
+    { RECORD_COMPLETED, MATCH_OTHER_PAYLOAD, VERDICT_REPLAY },
+    { RECORD_COMPLETED, MATCH_OTHER_CREDENTIAL, VERDICT_REPLAY },
+    { RECORD_UNKNOWN, MATCH_SAME, VERDICT_REPLAY },
+    { RECORD_UNKNOWN, MATCH_SAME, VERDICT_KEY_VOIDED },
+    { RECORD_RELEASED, MATCH_SAME, VERDICT_KEY_EXPIRED },
+};
+
+START_TEST(the_walk_finds_a_fault_in_the_decisions)
+{
+    struct decision_table broken = decision_table;
+    broken.cell[decision_faults[_i].state][decision_faults[_i].match][0] = decision_faults[_i].fault;
+    broken.cell[decision_faults[_i].state][decision_faults[_i].match][1] = decision_faults[_i].fault;
+    unsigned seed = suite_seed();
+    struct walk_figures figures;
+    const char *violation = walk(&exchange_table, &broken, seed, STEPS, &figures);
+    ck_assert_msg(violation != NULL, "fault %d (%s, match %d -> %s) was not found in %u steps, seed %u", _i,
+                  record_state_name(decision_faults[_i].state), (int) decision_faults[_i].match,
+                  verdict_name(decision_faults[_i].fault), figures.steps, seed);
+    FIGURE("%s, match %d -> %s: step %u: %s", record_state_name(decision_faults[_i].state),
+           (int) decision_faults[_i].match, verdict_name(decision_faults[_i].fault), figures.steps, violation);
+}
+END_TEST
+
+SUITE(walk)
+{
+    Suite *suite = suite_create("model/walk");
+    CASE(suite, a_long_random_walk_violates_nothing_and_meets_every_possible_cell);
+    CASE_LOOP(suite, the_walk_finds_a_fault_in_the_life_of_a_request, sizeof(exchange_faults) / sizeof(exchange_faults[0]));
+    CASE_LOOP(suite, the_walk_finds_a_fault_in_the_decisions, sizeof(decision_faults) / sizeof(decision_faults[0]));
+    return suite;
+}
