@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The main job on real input: orders through nonbisd to a handler that knows nothing of idempotency.
-# Run by `make demo` (or ./dev demo, which installs what is missing). About ten seconds; exit 0 when everything was as expected.
+# Run by `make demo` (or ./dev demo, which installs what is missing). Some seconds; exit 0 when everything was as expected.
 #
 #   KEEP=1                  leaves both programs running afterwards, with commands to try
 #   DEMO_DIRECT=1    the control: the same orders straight to the handler. Has to fail, and to say where.
@@ -64,7 +64,7 @@ nonbisd_started() {
 start_nonbisd() {
     : >"$dir/nonbisd.log"
     "$out/nonbisd" --upstream "$handler" --listen "$1" --admin 127.0.0.1:0 --store "$dir/nonbis.db" \
-        2>>"$dir/nonbisd.log" &
+        >>"$dir/nonbisd.log" 2>&1 &
     nonbisd_pid=$!
     until_true 10 nonbisd_started || die "nonbisd did not say within 10 s where it listens"
     nonbis_address=$(sed -n 's/.* start .*listen=\([^ ]*\).*/\1/p' "$dir/nonbisd.log" | head -n 1)
@@ -215,9 +215,8 @@ echo "all ${#rows[@]} as expected: every order was executed at most once"
 if [ -n "$keep" ]; then
     cat <<END
 
-Both are still running. To try (twice, with one key):
+Both are still running. To try (the first one twice):
   curl -i $front/orders -H 'Idempotency-Key: my-order-1' -H 'Content-Type: application/json' -d '{"item":"tea","amount":1250}'
-  curl -i $front/_nonbis/v1/command -H 'Idempotency-Key: my-order-1'
   curl -s '$handler/effects?key=my-order-1'
   curl -i http://$admin_address/readyz
 To stop:

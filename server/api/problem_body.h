@@ -7,15 +7,15 @@
 
 struct problem_facts {
     enum problem problem;
-    int status;                /* 0: the table's */
-    struct view detail;        /* one sentence for this case; empty: left out */
-    struct view instance;      /* request id; empty: left out */
-    struct view type_prefix;   /* setting problem_prefix */
-    enum executed executed;    /* of the record, where the table says so */
-    bool has_record;           /* a record was read: `command` is told */
-    struct view command;       /* status URL */
-    unsigned differs;          /* key-reused */
-    struct view reason;        /* unavailable: "overloaded", "draining", "store" */
+    int status;              /* 0: the table's */
+    struct view detail;      /* one sentence for this case; empty: left out */
+    struct view instance;    /* request id; empty: left out */
+    struct view type_prefix; /* setting problem_prefix */
+    enum executed executed;  /* of the record, where the table says so */
+    bool has_record;         /* a record was read: `command` is told */
+    struct view command;     /* status URL */
+    unsigned differs;        /* key-reused */
+    struct view reason;      /* unavailable: "overloaded", "draining", "store" */
 };
 
 void problem_body_write(const struct problem_facts *facts, struct buf *out);

@@ -39,18 +39,18 @@ enum event {
 };
 
 enum deed {
-    DEED_IMPOSSIBLE,        /* a bug: the conductor logs it, keeps the key as it is, and answers unknown */
-    DEED_NONE,              /* nothing to do */
-    DEED_CLAIM,             /* ask the store: look up and claim in one step */
-    DEED_FORWARD,           /* send the request, once */
-    DEED_WAIT,              /* join the waiters of that key */
-    DEED_RECORD,            /* record what the attempt proved */
-    DEED_RECORD_UNKNOWN,    /* abort the attempt and record unknown */
-    DEED_ANSWER,            /* send the answer that is known now */
-    DEED_ANSWER_UNRECORDED, /* send the real answer, marked unrecorded */
+    DEED_IMPOSSIBLE,         /* a bug: the conductor logs it, keeps the key as it is, and answers unknown */
+    DEED_NONE,               /* nothing to do */
+    DEED_CLAIM,              /* ask the store: look up and claim in one step */
+    DEED_FORWARD,            /* send the request, once */
+    DEED_WAIT,               /* join the waiters of that key */
+    DEED_RECORD,             /* record what the attempt proved */
+    DEED_RECORD_UNKNOWN,     /* abort the attempt and record unknown */
+    DEED_ANSWER,             /* send the answer that is known now */
+    DEED_ANSWER_UNRECORDED,  /* send the real answer, marked unrecorded */
     DEED_TELL_STILL_RUNNING, /* 504 still-running; the exchange goes on without a client */
-    DEED_DETACH,            /* forget the client, go on */
-    DEED_FREE,              /* the end */
+    DEED_DETACH,             /* forget the client, go on */
+    DEED_FREE,               /* the end */
     DEED_COUNT
 };
 

@@ -6,11 +6,11 @@
 #include "server/core/status_set.h"
 
 enum attempt_end {
-    ATTEMPT_NOT_SENT,        /* no request byte was handed to the connection */
-    ATTEMPT_COMPLETE,        /* a final response whose framing said that it is whole */
-    ATTEMPT_RESET,           /* reset or closed before the first response byte */
-    ATTEMPT_CUT,             /* closed or reset inside the response */
-    ATTEMPT_GARBAGE,         /* not HTTP, two framings, 101, a head over the limit, a response before the request was written */
+    ATTEMPT_NOT_SENT, /* no request byte was handed to the connection */
+    ATTEMPT_COMPLETE, /* a final response whose framing said that it is whole */
+    ATTEMPT_RESET,    /* reset or closed before the first response byte */
+    ATTEMPT_CUT,      /* closed or reset inside the response */
+    ATTEMPT_GARBAGE, /* not HTTP, two framings, 101, a head over the limit, a response before the request was written */
     ATTEMPT_CLOSE_DELIMITED, /* ended only by close */
     ATTEMPT_TIMEOUT,         /* hard_timeout */
     ATTEMPT_SHUTDOWN,        /* the drain ended first */

@@ -38,9 +38,9 @@ enum problem_executed {
 };
 
 struct problem_row {
-    const char *name;   /* behind urn:nonbis:problem: */
-    int status;         /* default; request-malformed brings its own */
-    const char *title;  /* one short sentence, the same for every instance (RFC 9457 section 3.1.3) */
+    const char *name;  /* behind urn:nonbis:problem: */
+    int status;        /* default; request-malformed brings its own */
+    const char *title; /* one short sentence, the same for every instance (RFC 9457 section 3.1.3) */
     bool retryable;
     bool retry_after;
     enum problem_executed executed;

@@ -79,8 +79,8 @@ enum outcome_kind { OUTCOME_COMPLETED, OUTCOME_NOT_EXECUTED, OUTCOME_UNKNOWN };
 /* What an execution came to, as it is recorded. */
 struct record_outcome {
     enum outcome_kind kind;
-    enum cause cause;        /* for OUTCOME_UNKNOWN */
-    int response_status;     /* for OUTCOME_COMPLETED */
+    enum cause cause;    /* for OUTCOME_UNKNOWN */
+    int response_status; /* for OUTCOME_COMPLETED */
     uint64_t response_bytes;
     bool response_kept;
 };
@@ -92,8 +92,9 @@ enum record_state record_state_at(const struct record *record, int64_t now_ms);
 /* ABSENT or RELEASED (at now_ms) -> IN_PROGRESS. A zeroed record is ABSENT. An absent one takes `command_id`, creation time and execution 1;
  * a released one keeps its id and its fingerprint and counts up. False, and no change, from any other state, and for a released one
  * with another payload. */
-bool record_claim(struct record *record, const uint8_t command_id[COMMAND_ID_BYTES], const struct fingerprint *fingerprint,
-                  const struct credential *credential, int64_t run_ms_max, int64_t now_ms);
+bool record_claim(struct record *record, const uint8_t command_id[COMMAND_ID_BYTES],
+                  const struct fingerprint *fingerprint, const struct credential *credential, int64_t run_ms_max,
+                  int64_t now_ms);
 
 /* IN_PROGRESS (also past its deadline) -> COMPLETED, RELEASED or UNKNOWN; UNKNOWN -> COMPLETED (late truth), and nothing else.
  * Only for the execution that is the newest. Releasing forgets the credential. False, and no change, otherwise. */

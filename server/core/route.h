@@ -6,9 +6,9 @@
 #include "server/http/target.h"
 
 struct route {
-    char *text;            /* as configured, for logs and --print-config; owned */
-    struct view method;    /* "POST", ...; "*" for every method */
-    struct view pattern;   /* normal form; "/orders/ *" without the blank is a prefix */
+    char *text;          /* as configured, for logs and --print-config; owned */
+    struct view method;  /* "POST", ...; "*" for every method */
+    struct view pattern; /* normal form; "/orders/ *" without the blank is a prefix */
     bool key_required;
     struct retention retention;
     int64_t answer_timeout_ms, hard_timeout_ms;

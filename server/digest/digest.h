@@ -15,7 +15,8 @@ uint32_t digest_random32(void);
 
 /* BLAKE2b with a key over length-prefixed parts (8 bytes little-endian, then the bytes), so that no two different lists of
  * parts give the same input. `out_len` 16 to 64. */
-void digest_keyed(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts, size_t count, uint8_t *out, size_t out_len);
+void digest_keyed(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts, size_t count, uint8_t *out,
+                  size_t out_len);
 
 /* Constant time in the content. */
 bool digest_equal(const void *a, const void *b, size_t len);

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 enum {
-    ACCEPT_BATCH = 64,        /* connections per wake-up: a flood must not starve the rest of the loop */
-    ACCEPT_PAUSE_MS = 100,    /* with no descriptor left: time for some to be closed */
+    ACCEPT_BATCH = 64,     /* connections per wake-up: a flood must not starve the rest of the loop */
+    ACCEPT_PAUSE_MS = 100, /* with no descriptor left: time for some to be closed */
     ADDRESS_BYTES = 64,
 };
 
@@ -52,7 +52,9 @@ static bool address_read(const char *text, union socket_address *address, sockle
     const char *colon = host_end == NULL ? NULL : (is_six ? host_end + 1 : host_end);
     char name[ADDRESS_BYTES];
     if (colon == NULL || *colon != ':' || host_end == host || (size_t) (host_end - host) >= sizeof name) {
-        buf_printf(error, "\"%s\" is no address: write 127.0.0.1:8620 or [::1]:8620 (a port of 0 lets the system choose)", text);
+        buf_printf(error,
+                   "\"%s\" is no address: write 127.0.0.1:8620 or [::1]:8620 (a port of 0 lets the system choose)",
+                   text);
         return false;
     }
     memcpy(name, host, (size_t) (host_end - host));
@@ -99,7 +101,8 @@ static void acceptor_name(struct acceptor *acceptor)
         const void *bytes = is_six ? (const void *) &address.six.sin6_addr : (const void *) &address.four.sin_addr;
         (void) inet_ntop(address.any.sa_family, bytes, host, sizeof host);
         port = ntohs(is_six ? address.six.sin6_port : address.four.sin_port);
-        (void) snprintf(acceptor->address, sizeof acceptor->address, is_six ? "[%s]:%u" : "%s:%u", host, (unsigned) port);
+        (void) snprintf(acceptor->address, sizeof acceptor->address, is_six ? "[%s]:%u" : "%s:%u", host,
+                        (unsigned) port);
     }
 }
 
@@ -114,7 +117,8 @@ static void acceptor_pause(struct acceptor *acceptor, int error)
 {
     if (!acceptor->starved) {
         acceptor->starved = true;
-        log_message(LOG_WARN, "accept", "cannot take connections on %s: %s; they wait in the backlog, tried again every %d ms",
+        log_message(LOG_WARN, "accept",
+                    "cannot take connections on %s: %s; they wait in the backlog, tried again every %d ms",
                     acceptor->address, strerror(error), ACCEPT_PAUSE_MS);
     }
     loop_watch_set(acceptor->watch, 0);
@@ -167,7 +171,8 @@ static int acceptor_listen(const char *text, struct buf *error)
         buf_printf(error, "cannot listen on %s: no socket: %s", text, strerror(errno));
         return -1;
     }
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 || bind(fd, &address.any, len) != 0 || listen(fd, SOMAXCONN) != 0) {
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 || bind(fd, &address.any, len) != 0 ||
+        listen(fd, SOMAXCONN) != 0) {
         buf_printf(error, "cannot listen on %s: %s", text, strerror(errno));
         (void) close(fd);
         return -1;
@@ -176,8 +181,8 @@ static int acceptor_listen(const char *text, struct buf *error)
 }
 
 struct acceptor *acceptor_open(struct loop *loop, const char *address,
-                               void (*accepted)(void *context, int fd, const void *sockaddr, unsigned len), void *context,
-                               struct buf *error)
+                               void (*accepted)(void *context, int fd, const void *sockaddr, unsigned len),
+                               void *context, struct buf *error)
 {
     int fd = acceptor_listen(address, error);
     if (fd < 0) {

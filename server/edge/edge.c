@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 enum {
-    POOL_INCREMENT = 512,       /* bytes by which the read buffer grows: small, since the reply head needs the rest */
-    CONNECTIONS_SPARE = 64,     /* closed ones that libmicrohttpd has not yet forgotten still count with it */
+    POOL_INCREMENT = 512,   /* bytes by which the read buffer grows: small, since the reply head needs the rest */
+    CONNECTIONS_SPARE = 64, /* closed ones that libmicrohttpd has not yet forgotten still count with it */
 };
 
 static const char TOO_MANY[] = "HTTP/1.1 503 Service Unavailable\r\n"
@@ -90,10 +90,12 @@ static void connection_name_peer(struct edge_connection *connection, const struc
         connection->peer_is_loopback = true;
         return;
     }
-    connection->peer_is_loopback = family == AF_INET ? *(const unsigned char *) bytes == 127 : strcmp(connection->peer, "::1") == 0;
+    connection->peer_is_loopback =
+        family == AF_INET ? *(const unsigned char *) bytes == 127 : strcmp(connection->peer, "::1") == 0;
 }
 
-static void connection_on_change(void *cls, struct MHD_Connection *mhd, void **slot, enum MHD_ConnectionNotificationCode what)
+static void connection_on_change(void *cls, struct MHD_Connection *mhd, void **slot,
+                                 enum MHD_ConnectionNotificationCode what)
 {
     struct edge *edge = cls;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
@@ -124,7 +126,8 @@ void edge_adopt(struct edge *edge, int fd, const void *sockaddr, unsigned sockad
     }
     edge->adopting = sockaddr_len >= sizeof(sa_family_t) ? sockaddr : NULL;
     if (MHD_add_connection(edge->daemon, fd, sockaddr, sockaddr_len) != MHD_YES) {
-        log_message(LOG_WARN, "edge", "libmicrohttpd did not take a connection; it was closed"); /* by libmicrohttpd, always */
+        log_message(LOG_WARN, "edge",
+                    "libmicrohttpd did not take a connection; it was closed"); /* by libmicrohttpd, always */
     }
     edge->adopting = NULL;
 }
@@ -155,7 +158,8 @@ static void edge_on_log(void *cls, const char *format, va_list arguments)
     log_message(LOG_DEBUG, "libmicrohttpd", "%s", text);
 }
 
-struct edge *edge_new(struct loop *loop, const struct edge_options *options, const struct edge_handler *handler, void *context)
+struct edge *edge_new(struct loop *loop, const struct edge_options *options, const struct edge_handler *handler,
+                      void *context)
 {
     struct edge *edge = memory_new(sizeof *edge);
     edge->loop = loop;
@@ -166,21 +170,19 @@ struct edge *edge_new(struct loop *loop, const struct edge_options *options, con
     list_init(&edge->lingers);
     loop_timer_init(&edge->soon, loop, edge_on_soon, edge);
     loop_timer_init(&edge->later, loop, edge_on_soon, edge);
-    unsigned idle_s = (unsigned) ((options->client_idle_ms + 999) / 1000);
+    edge->idle_s = (unsigned) ((options->client_idle_ms + 999) / 1000); /* libmicrohttpd counts in seconds */
     edge->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, request_on_call, edge,
-        MHD_OPTION_EXTERNAL_LOGGER, edge_on_log, NULL,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) LIMIT_CONNECTION_POOL,
-        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t) POOL_INCREMENT,
-        MHD_OPTION_CONNECTION_LIMIT, options->connections_max + CONNECTIONS_SPARE,
-        MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
-        MHD_OPTION_URI_LOG_CALLBACK, request_on_uri, edge,
-        MHD_OPTION_NOTIFY_COMPLETED, request_on_completed, edge,
-        MHD_OPTION_NOTIFY_CONNECTION, connection_on_change, edge,
-        MHD_OPTION_END);
-    const union MHD_DaemonInfo *info = edge->daemon == NULL ? NULL : MHD_get_daemon_info(edge->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        request_on_call, edge, MHD_OPTION_EXTERNAL_LOGGER, edge_on_log, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t) LIMIT_CONNECTION_POOL, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t) POOL_INCREMENT,
+        MHD_OPTION_CONNECTION_LIMIT, options->connections_max + CONNECTIONS_SPARE, MHD_OPTION_CONNECTION_TIMEOUT,
+        edge->idle_s, MHD_OPTION_URI_LOG_CALLBACK, request_on_uri, edge, MHD_OPTION_NOTIFY_COMPLETED,
+        request_on_completed, edge, MHD_OPTION_NOTIFY_CONNECTION, connection_on_change, edge, MHD_OPTION_END);
+    const union MHD_DaemonInfo *info =
+        edge->daemon == NULL ? NULL : MHD_get_daemon_info(edge->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     if (info == NULL) {
-        log_message(LOG_ERROR, "edge", "libmicrohttpd does not start: no descriptors or no memory left; the process ends");
+        log_message(LOG_ERROR, "edge",
+                    "libmicrohttpd does not start: no descriptors or no memory left; the process ends");
         abort();
     }
     edge->watch = loop_watch_new(loop, info->epoll_fd, edge_on_ready, edge);
@@ -191,7 +193,8 @@ struct edge *edge_new(struct loop *loop, const struct edge_options *options, con
 void edge_quiesce(struct edge *edge)
 {
     edge->quiescing = true;
-    for (struct list_node *node = list_first(&edge->connections); node != NULL && node != &edge->connections.head; node = node->next) {
+    for (struct list_node *node = list_first(&edge->connections); node != NULL && node != &edge->connections.head;
+         node = node->next) {
         struct edge_connection *connection = LIST_ITEM(node, struct edge_connection, node);
         if (connection->request == NULL) {
             (void) shutdown(connection->fd, SHUT_RDWR); /* libmicrohttpd reads the end and closes */
@@ -207,10 +210,12 @@ void edge_free(struct edge *edge)
     edge->freeing = true;
     /* libmicrohttpd aborts the process for a suspended connection (docs/facts.md 10). None should be left; one that is gets cut, and its
      * handler hears gone(). */
-    for (struct list_node *node = list_first(&edge->connections); node != NULL && node != &edge->connections.head; node = node->next) {
+    for (struct list_node *node = list_first(&edge->connections); node != NULL && node != &edge->connections.head;
+         node = node->next) {
         struct edge_request *request = LIST_ITEM(node, struct edge_connection, node)->request;
         if (request != NULL && request->suspended) {
-            log_message(LOG_WARN, "edge", "a request was left unanswered when its edge was closed; its connection is cut");
+            log_message(LOG_WARN, "edge",
+                        "a request was left unanswered when its edge was closed; its connection is cut");
             edge_reply_cut(request);
         }
     }

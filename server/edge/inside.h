@@ -28,12 +28,13 @@ struct edge {
     const struct edge_handler *handler;
     void *context;
     struct MHD_Daemon *daemon;
-    struct loop_watch *watch;       /* libmicrohttpd's epoll descriptor */
-    struct loop_timer soon;         /* something was resumed: run in the next turn, which does not wait */
-    struct loop_timer later;        /* libmicrohttpd's own timeouts, and ours */
-    struct list connections;        /* struct edge_connection, by start of what they wait for */
-    struct list lingers;            /* struct edge_linger */
-    unsigned request_count;         /* between head and gone */
+    struct loop_watch *watch; /* libmicrohttpd's epoll descriptor */
+    struct loop_timer soon;   /* something was resumed: run in the next turn, which does not wait */
+    struct loop_timer later;  /* libmicrohttpd's own timeouts, and ours */
+    struct list connections;  /* struct edge_connection, by start of what they wait for */
+    struct list lingers;      /* struct edge_linger */
+    unsigned idle_s;
+    unsigned request_count;          /* between head and gone */
     const struct sockaddr *adopting; /* inside edge_adopt only: whose connection libmicrohttpd is about to start */
     bool quiescing, freeing;
 };
@@ -56,14 +57,14 @@ struct request_body {
     size_t len, room;
     bool declared; /* by Content-Length: room is exactly that */
     uint64_t declared_len;
-    uint64_t received;   /* bytes that libmicrohttpd delivered, kept or not */
-    bool over;           /* grew over body_max: what comes is thrown away */
-    size_t thrown_away;  /* counted up to LIMIT_EARLY_DISCARD */
+    uint64_t received;  /* bytes that libmicrohttpd delivered, kept or not */
+    bool over;          /* grew over body_max: what comes is thrown away */
+    size_t thrown_away; /* counted up to LIMIT_EARLY_DISCARD */
 };
 
 /* A streaming answer: a ring between edge_reply_write and libmicrohttpd's reader. */
 struct reply_stream {
-    char *ring;       /* EDGE_STREAM_BUFFER bytes; NULL when no body goes out (HEAD, 204, 304, length 0) */
+    char *ring; /* EDGE_STREAM_BUFFER bytes; NULL when no body goes out (HEAD, 204, 304, length 0) */
     size_t start, len;
     bool has_length;
     uint64_t unwritten; /* has_length: bytes that the handler still has to write */
@@ -105,8 +106,8 @@ void edge_run_soon(struct edge *edge);
 
 /* request.c */
 void *request_on_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
-enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
-                                const char *upload, size_t *upload_len, void **slot);
+enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+                                const char *version, const char *upload, size_t *upload_len, void **slot);
 void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum MHD_RequestTerminationCode how);
 void request_resume(struct edge_request *request);
 void request_reset_connection(struct edge_request *request); /* RST */

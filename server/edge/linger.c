@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 enum {
-    LINGER_MS = 2000,             /* how long a client may take to read its answer and stop */
-    LINGER_BYTES = 1024 * 1024,   /* how much is read away */
-    LINGER_SOCKETS_MAX = 128,     /* more: closed at once */
+    LINGER_MS = 2000,           /* how long a client may take to read its answer and stop */
+    LINGER_BYTES = 1024 * 1024, /* how much is read away */
+    LINGER_SOCKETS_MAX = 128,   /* more: closed at once */
 };
 
 struct edge_linger {

@@ -58,12 +58,13 @@ static bool reply_add_field(struct MHD_Response *response, const struct header *
 }
 
 /* False when a field is refused, or the head would not fit beside the request's (docs/facts.md 27). */
-static bool reply_add_fields(struct edge_request *request, struct MHD_Response *response, int status, struct view fields,
-                             bool close)
+static bool reply_add_fields(struct edge_request *request, struct MHD_Response *response, int status,
+                             struct view fields, bool close)
 {
     if (request->pool_used + fields.len + REPLY_HEAD_OWN > LIMIT_CONNECTION_POOL) {
         log_message(LOG_ERROR, "edge",
-                    "the head of an answer (status %d, %zu bytes of fields) does not fit beside its request's; a bare 500 is sent",
+                    "the head of an answer (status %d, %zu bytes of fields) does not fit beside its request's; a bare "
+                    "500 is sent",
                     status, fields.len);
         return false;
     }
@@ -91,7 +92,8 @@ static ssize_t reply_read_nothing(void *cls, uint64_t position, char *out, size_
 }
 
 /* HEAD, 204, 304: the head of an answer whose body stays here. */
-static struct MHD_Response *reply_make_headless_body(const struct edge_request *request, int status, bool has_length, uint64_t length)
+static struct MHD_Response *reply_make_headless_body(const struct edge_request *request, int status, bool has_length,
+                                                     uint64_t length)
 {
     (void) request;
     if (status == 204) {
@@ -114,14 +116,16 @@ static struct MHD_Response *reply_make_whole(struct edge_request *request, const
         return reply_make_headless_body(request, reply->status, has_length, length);
     }
     if (reply->body_owner != NULL) {
-        return MHD_create_response_from_buffer_with_free_callback_cls(reply->body.len, (void *) (uintptr_t) reply->body.ptr, free,
-                                                                      reply->body_owner);
+        return MHD_create_response_from_buffer_with_free_callback_cls(
+            reply->body.len, (void *) (uintptr_t) reply->body.ptr, free, reply->body_owner);
     }
-    return MHD_create_response_from_buffer(reply->body.len, (void *) (uintptr_t) reply->body.ptr, MHD_RESPMEM_MUST_COPY);
+    return MHD_create_response_from_buffer(reply->body.len, (void *) (uintptr_t) reply->body.ptr,
+                                           MHD_RESPMEM_MUST_COPY);
 }
 
 /* Takes `response` and makes it the request's answer, or the bare 500 that stands for it. */
-static bool reply_prepare(struct edge_request *request, struct MHD_Response *response, int status, struct view fields, bool close)
+static bool reply_prepare(struct edge_request *request, struct MHD_Response *response, int status, struct view fields,
+                          bool close)
 {
     if (response == NULL) {
         log_message(LOG_ERROR, "edge", "libmicrohttpd cannot make an answer: out of memory; the process ends");
@@ -211,7 +215,8 @@ bool edge_reply_begin(struct edge_request *request, int status, struct view fiel
     struct MHD_Response *response;
     bool has_body = reply_has_body(request, status) && !(has_length && length == 0);
     if (has_body) {
-        response = MHD_create_response_from_callback(has_length ? length : MHD_SIZE_UNKNOWN, REPLY_BLOCK, reply_stream_read, request, NULL);
+        response = MHD_create_response_from_callback(has_length ? length : MHD_SIZE_UNKNOWN, REPLY_BLOCK,
+                                                     reply_stream_read, request, NULL);
     } else if (reply_has_body(request, status)) {
         response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     } else {

@@ -66,9 +66,10 @@ static void request_read_head(struct edge_request *request, const char *method, 
     (void) MHD_get_connection_values_n(request->mhd, MHD_HEADER_KIND, request_add_header, &walk);
     request->headers = walk.items;
 
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(request->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    request->pool_used = info->header_size + (walk.count + (size_t) (others > 0 ? others : 0)) * POOL_PER_VALUE +
-                         walk.cookie_bytes;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    request->pool_used =
+        info->header_size + (walk.count + (size_t) (others > 0 ? others : 0)) * POOL_PER_VALUE + walk.cookie_bytes;
     request->head = (struct edge_head){
         .method = view_of(method),
         .target = view_of(request->target),
@@ -90,13 +91,27 @@ void request_reset_connection(struct edge_request *request)
     }
 }
 
+/* The client has closed its sending half, and everything it sent was read. */
+static bool request_has_read_all(const struct edge_request *request)
+{
+    char byte;
+    return recv(request->connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* A resumed connection is read from before it is asked for its answer, and an end found there closes it without one: a client that
+ * has closed its sending half would get nothing, although the request was carried out. Connections with a timeout of their own are
+ * asked first, so such a client's gets one. */
 void request_resume(struct edge_request *request)
 {
-    if (request->suspended) {
-        request->suspended = false;
-        MHD_resume_connection(request->mhd);
-        edge_run_soon(request->edge);
+    if (!request->suspended) {
+        return;
     }
+    request->suspended = false;
+    if (!request->cut && request_has_read_all(request)) {
+        (void) MHD_set_connection_option(request->mhd, MHD_CONNECTION_OPTION_TIMEOUT, request->edge->idle_s + 1);
+    }
+    MHD_resume_connection(request->mhd);
+    edge_run_soon(request->edge);
 }
 
 static void request_suspend(struct edge_request *request)
@@ -113,7 +128,8 @@ static enum MHD_Result request_queue(struct edge_request *request)
     enum MHD_Result queued = MHD_queue_response(request->mhd, request->status, response);
     MHD_destroy_response(response);
     if (queued != MHD_YES) {
-        log_message(LOG_ERROR, "edge", "libmicrohttpd refused an answer with status %u; the connection is closed", request->status);
+        log_message(LOG_ERROR, "edge", "libmicrohttpd refused an answer with status %u; the connection is closed",
+                    request->status);
     }
     return queued;
 }
@@ -237,8 +253,8 @@ static enum MHD_Result request_on_end(struct edge_request *request)
     return request_settle(request);
 }
 
-enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
-                                const char *upload, size_t *upload_len, void **slot)
+enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+                                const char *version, const char *upload, size_t *upload_len, void **slot)
 {
     (void) cls;
     (void) mhd;
@@ -273,10 +289,13 @@ void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, en
     }
     *slot = NULL;
     request->connection->request = NULL;
-    bool delivered = request->written_whole || (request->reply == REPLY_QUEUED && how == MHD_REQUEST_TERMINATED_COMPLETED_OK && !request->cut);
+    bool delivered = request->written_whole ||
+                     (request->reply == REPLY_QUEUED && how == MHD_REQUEST_TERMINATED_COMPLETED_OK && !request->cut);
     if (request->answered_early && delivered) {
         linger_start(edge, fcntl(request->connection->fd, F_DUPFD_CLOEXEC, 0));
-    } else if (edge->quiescing) {
+    } else if (edge->quiescing || request_has_read_all(request)) {
+        /* An end that arrived together with the request raises no event of its own (edge-triggered epoll, and a short read counts as
+         * having read everything): without this look the connection would stay open until client_idle. */
         (void) shutdown(request->connection->fd, SHUT_RDWR);
     }
     if (request->announced) {

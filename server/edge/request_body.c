@@ -60,7 +60,8 @@ bool request_body_add(struct edge_request *request, const char *bytes, size_t le
         body->len = body->room = 0;
     }
     if (body->over) {
-        body->thrown_away = len > LIMIT_EARLY_DISCARD - body->thrown_away ? LIMIT_EARLY_DISCARD : body->thrown_away + len;
+        body->thrown_away =
+            len > LIMIT_EARLY_DISCARD - body->thrown_away ? LIMIT_EARLY_DISCARD : body->thrown_away + len;
         return body->thrown_away < LIMIT_EARLY_DISCARD;
     }
     request_body_grow(body, body->len + len, max);

@@ -117,6 +117,7 @@ static int connections_on_socket(CURL *easy, curl_socket_t fd, int what, void *c
     (void) easy;
     struct connections *connections = context;
     struct connecting_watch *entry = assigned;
+    if (getenv("DBG")) fprintf(stderr, "sock %d %d\n", fd, what);
     if (what == CURL_POLL_REMOVE) {
         if (entry != NULL) {
             loop_watch_close(entry->watch);
@@ -140,6 +141,7 @@ static int connections_on_timeout(CURLM *multi, long timeout_ms, void *context)
 {
     (void) multi;
     struct connections *connections = context;
+    if (getenv("DBG")) fprintf(stderr, "timer %ld\n", timeout_ms);
     if (timeout_ms < 0) {
         loop_timer_stop(&connections->timer);
     } else {

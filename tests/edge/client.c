@@ -14,7 +14,9 @@ void client_connect(struct client *client, const struct stage *stage)
 {
     *client = (struct client){ .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) };
     buf_init(&client->in, 1 << 28);
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(stage->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons(stage->port),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct timeval limit = { .tv_sec = 20 };
     ck_assert_int_eq(setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
     ck_assert_int_eq(setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit), 0);
@@ -189,7 +191,8 @@ void client_ask(struct client *client, const char *request, const char *method, 
     client_read(client, method, &answer);
     ck_assert_int_eq(answer.status, status);
     ck_assert(answer.whole);
-    ck_assert_msg(view_equal(buf_view(&answer.body), view_of(body)), "body is \"%.*s\"", VIEW_ARGS(buf_view(&answer.body)));
+    ck_assert_msg(view_equal(buf_view(&answer.body), view_of(body)), "body is \"%.*s\"",
+                  VIEW_ARGS(buf_view(&answer.body)));
     answer_fini(&answer);
 }
 

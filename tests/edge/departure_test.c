@@ -66,8 +66,7 @@ START_TEST(a_client_that_left_while_its_request_was_parked_is_gone_once_it_is_an
     stage_call(&stage, stage_answer_parked);
     client_connect(&client, &stage);
     client_ask(&client, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
-    stage_wait(&stage, "gone delivered", 1);
-    ck_assert_uint_eq(stage_count(&stage, "gone lost") + stage_count(&stage, "gone delivered"), 2);
+    stage_wait(&stage, "gone delivered", 2); /* "delivered" is what the kernel took (see edge.h) */
     client_close(&client);
     stage_stop(&stage);
 }
@@ -146,7 +145,8 @@ START_TEST(closing_an_edge_with_requests_in_every_phase_cuts_them_and_does_not_a
 {
     static const char *const texts[] = { "GET /who", "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe",
                                          "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi",
-                                         "POST /up-slow HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe", "GET /open HTTP/1.1\r\nHost: h\r\n\r\n" };
+                                         "POST /up-slow HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe",
+                                         "GET /open HTTP/1.1\r\nHost: h\r\n\r\n" };
     struct stage stage;
     struct client clients[5];
     stage_start(&stage);
@@ -249,7 +249,8 @@ SUITE(edge_departure)
     Suite *suite = suite_create("edge/departure");
     CASE_LOOP(suite, a_client_that_leaves_is_gone_exactly_once, sizeof leavings / sizeof leavings[0]);
     CASE(suite, a_client_that_left_while_its_request_was_parked_is_gone_once_it_is_answered);
-    CASE_LOOP(suite, a_client_that_closed_its_sending_half_still_gets_its_answer, sizeof half_closes / sizeof half_closes[0]);
+    CASE_LOOP(suite, a_client_that_closed_its_sending_half_still_gets_its_answer,
+              sizeof half_closes / sizeof half_closes[0]);
     CASE(suite, quiescing_closes_idle_connections_and_lets_parked_requests_be_answered);
     CASE(suite, closing_an_edge_with_requests_in_every_phase_cuts_them_and_does_not_abort);
     CASE(suite, a_connection_over_the_limit_gets_503_and_room_comes_back);

@@ -51,10 +51,13 @@ static const struct {
     { "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", "whole 0", "", 200 },
     { "POST /whole HTTP/1.1\r\nHost: h\r\n\r\n", "whole 0", "", 200 },
     { "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", "whole 3", "abc", 200 },
-    { "POST /whole HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nTrailer: t\r\n\r\n", "whole 7", "abcdefg", 200 },
+    { "POST /whole HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nTrailer: "
+      "t\r\n\r\n",
+      "whole 7", "abcdefg", 200 },
     { "POST /whole HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "whole 0", "", 200 },
     { "POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", "last", "received 3\n", 200 },
-    { "POST /up HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n", "last", "received 7\n", 200 },
+    { "POST /up HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n", "last",
+      "received 7\n", 200 },
     { "POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", "last", "received 0\n", 200 },
 };
 
@@ -78,7 +81,8 @@ START_TEST(a_body_that_drips_byte_by_byte_is_the_same_body)
     struct client client;
     stage_start(&stage);
     client_connect(&client, &stage);
-    const char *text = "POST /whole HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n";
+    const char *text =
+        "POST /whole HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n";
     for (size_t i = 0; i < strlen(text); i++) {
         client_send_bytes(&client, text + i, 1);
     }
@@ -219,7 +223,8 @@ START_TEST(blanks_around_a_value_are_trimmed_and_the_raw_target_is_kept)
     struct client client;
     stage_start(&stage);
     client_connect(&client, &stage);
-    client_ask(&client, "GET /whole/%41//b?x=%42&y=a+b HTTP/1.1\r\nHost: h\r\nX-Note: \t a b \t \r\n\r\n", "GET", 200, "");
+    client_ask(&client, "GET /whole/%41//b?x=%42&y=a+b HTTP/1.1\r\nHost: h\r\nX-Note: \t a b \t \r\n\r\n", "GET", 200,
+               "");
     ck_assert_uint_eq(stage_count(&stage, "head /whole/%41//b?x=%42&y=a+b"), 1);
     ck_assert_uint_eq(stage_count(&stage, "note [a b]"), 1);
     client_close(&client);
@@ -309,12 +314,10 @@ static const struct {
     const char *target;
     int status;
 } heads[] = {
-    { 8, 1000, "/fields?size=6144", 200 },     /* 8 KiB in, 6 KiB out */
-    { 16, 500, "/fields?size=6144", 200 },
-    { 95, 20, "/fields?size=6144", 200 },
-    { 2, 100, "/fields?size=12000", 200 },
-    { 8, 1000, "/fields?size=12000", 500 },    /* does not fit: told, not mute */
-    { 95, 100, "/fields?size=6144", 431 },     /* refused before the handler ran */
+    { 8, 1000, "/fields?size=6144", 200 }, /* 8 KiB in, 6 KiB out */
+    { 16, 500, "/fields?size=6144", 200 }, { 95, 20, "/fields?size=6144", 200 },
+    { 2, 100, "/fields?size=12000", 200 }, { 8, 1000, "/fields?size=12000", 500 }, /* does not fit: told, not mute */
+    { 95, 100, "/fields?size=6144", 431 },                                         /* refused before the handler ran */
 };
 
 START_TEST(large_heads_in_and_out_are_answered_or_refused_but_never_met_with_silence)
@@ -347,7 +350,8 @@ SUITE(edge_exchange)
     Suite *suite = suite_create("edge/exchange");
     CASE(suite, one_connection_carries_many_exchanges);
     CASE(suite, pipelined_requests_are_answered_in_order);
-    CASE_LOOP(suite, a_body_arrives_whole_in_either_framing_and_the_connection_stays_in_step, sizeof bodies / sizeof bodies[0]);
+    CASE_LOOP(suite, a_body_arrives_whole_in_either_framing_and_the_connection_stays_in_step,
+              sizeof bodies / sizeof bodies[0]);
     CASE(suite, a_body_that_drips_byte_by_byte_is_the_same_body);
     CASE(suite, a_chunked_body_of_the_limit_is_taken_and_one_over_it_is_too_large_in_step);
     CASE(suite, an_endless_chunked_body_gets_its_413_without_an_end_and_the_connection_closes);
@@ -357,8 +361,10 @@ SUITE(edge_exchange)
     CASE(suite, an_http_1_0_client_gets_its_answer_and_the_end);
     CASE(suite, blanks_around_a_value_are_trimmed_and_the_raw_target_is_kept);
     CASE(suite, a_request_line_without_a_target_harms_nothing);
-    CASE_LOOP(suite, an_answer_without_a_body_leaves_the_connection_in_step_or_ends_it, sizeof bodyless / sizeof bodyless[0]);
+    CASE_LOOP(suite, an_answer_without_a_body_leaves_the_connection_in_step_or_ends_it,
+              sizeof bodyless / sizeof bodyless[0]);
     CASE(suite, a_field_that_cannot_be_sent_becomes_a_bare_500);
-    CASE_LOOP(suite, large_heads_in_and_out_are_answered_or_refused_but_never_met_with_silence, sizeof heads / sizeof heads[0]);
+    CASE_LOOP(suite, large_heads_in_and_out_are_answered_or_refused_but_never_met_with_silence,
+              sizeof heads / sizeof heads[0]);
     return suite;
 }

@@ -7,7 +7,18 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum play_kind { PLAY_WHOLE, PLAY_PARK, PLAY_UP, PLAY_UP_EARLY, PLAY_UP_SLOW, PLAY_DOWN, PLAY_OPEN, PLAY_STATUS, PLAY_FIELDS, PLAY_BAD_FIELD };
+enum play_kind {
+    PLAY_WHOLE,
+    PLAY_PARK,
+    PLAY_UP,
+    PLAY_UP_EARLY,
+    PLAY_UP_SLOW,
+    PLAY_DOWN,
+    PLAY_OPEN,
+    PLAY_STATUS,
+    PLAY_FIELDS,
+    PLAY_BAD_FIELD
+};
 
 struct play {
     struct list_node node;
@@ -40,7 +51,9 @@ static uint64_t query_number(struct view target, const char *name, bool *found)
 
 static void reply_text(struct edge_request *request, int status, struct view body)
 {
-    struct edge_reply reply = { .status = status, .fields = VIEW("Content-Type: text/plain\r\nX-Empty: \r\n"), .body = body };
+    struct edge_reply reply = { .status = status,
+                                .fields = VIEW("Content-Type: text/plain\r\nX-Empty: \r\n"),
+                                .body = body };
     ck_assert(edge_reply(request, &reply));
 }
 
@@ -50,18 +63,24 @@ static enum edge_take on_head(void *context, struct edge_request *request, const
         const char *path;
         enum play_kind kind;
         enum edge_take take;
-    } kinds[] = { { "/whole", PLAY_WHOLE, EDGE_COLLECT },       { "/park", PLAY_PARK, EDGE_COLLECT },
-                  { "/up-early", PLAY_UP_EARLY, EDGE_STREAM },  { "/up-slow", PLAY_UP_SLOW, EDGE_STREAM },
-                  { "/up", PLAY_UP, EDGE_STREAM },              { "/down", PLAY_DOWN, EDGE_STREAM },
-                  { "/open", PLAY_OPEN, EDGE_STREAM },          { "/status", PLAY_STATUS, EDGE_COLLECT },
-                  { "/fields", PLAY_FIELDS, EDGE_COLLECT },     { "/bad-field", PLAY_BAD_FIELD, EDGE_COLLECT } };
+    } kinds[] = { { "/whole", PLAY_WHOLE, EDGE_COLLECT },
+                  { "/park", PLAY_PARK, EDGE_COLLECT },
+                  { "/up-early", PLAY_UP_EARLY, EDGE_STREAM },
+                  { "/up-slow", PLAY_UP_SLOW, EDGE_STREAM },
+                  { "/up", PLAY_UP, EDGE_STREAM },
+                  { "/down", PLAY_DOWN, EDGE_STREAM },
+                  { "/open", PLAY_OPEN, EDGE_STREAM },
+                  { "/status", PLAY_STATUS, EDGE_COLLECT },
+                  { "/fields", PLAY_FIELDS, EDGE_COLLECT },
+                  { "/bad-field", PLAY_BAD_FIELD, EDGE_COLLECT } };
     struct stage *stage = context;
     struct play *play = memory_new(sizeof *play);
     play->stage = stage;
     play->request = request;
     list_append(&stage->plays, &play->node);
     edge_set_user(request, play);
-    (void) snprintf(stage->last_peer, sizeof stage->last_peer, "%.*s%s", VIEW_ARGS(head->peer), head->peer_is_loopback ? " loopback" : "");
+    (void) snprintf(stage->last_peer, sizeof stage->last_peer, "%.*s%s", VIEW_ARGS(head->peer),
+                    head->peer_is_loopback ? " loopback" : "");
     char event[512];
     (void) snprintf(event, sizeof event, "head %.*s", VIEW_ARGS(head->target));
     stage_note(stage, event);
@@ -111,7 +130,9 @@ static void on_whole(void *context, struct edge_request *request, struct view bo
     if (play->kind == PLAY_PARK) {
         play->parked = true;
     } else if (play->kind == PLAY_STATUS) {
-        struct edge_reply reply = { .status = (int) play->code, .has_length = play->has_length, .length = play->length };
+        struct edge_reply reply = { .status = (int) play->code,
+                                    .has_length = play->has_length,
+                                    .length = play->length };
         ck_assert(edge_reply(request, &reply));
     } else if (play->kind == PLAY_FIELDS) {
         reply_fields(play);

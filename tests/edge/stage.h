@@ -38,9 +38,9 @@ struct stage {
     bool last_reply_good;
 };
 
-void stage_start(struct stage *stage);                    /* body_max 1000, idle 60 s, 1100 connections */
+void stage_start(struct stage *stage); /* body_max 1000, idle 60 s, 1100 connections */
 void stage_start_with(struct stage *stage, const struct edge_options *options);
-void stage_stop(struct stage *stage);                     /* nothing may be left unanswered */
+void stage_stop(struct stage *stage);                                    /* nothing may be left unanswered */
 void stage_call(struct stage *stage, void (*work)(struct stage *stage)); /* on the loop's thread; returns when done */
 void stage_wait(struct stage *stage, const char *event, unsigned count); /* until that line was seen so often */
 unsigned stage_count(struct stage *stage, const char *event);

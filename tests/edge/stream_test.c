@@ -25,8 +25,8 @@ START_TEST(an_upload_of_64_mb_to_a_slow_handler_takes_flat_memory)
     size_t after = resident_kib();
     stage_allow(&stage, sizeof block);
     client_ask(&client, "", "POST", 200, "received 67108864\n");
-    FIGURE("edge: 64 MiB up to a slow handler, %u pauses, resident memory grew by %zu KiB", stage_count(&stage, "paused"),
-           after > before ? after - before : 0);
+    FIGURE("edge: 64 MiB up to a slow handler, %u pauses, resident memory grew by %zu KiB",
+           stage_count(&stage, "paused"), after > before ? after - before : 0);
     ck_assert_uint_lt(after, before + GROWTH_KIB);
     client_close(&client);
     stage_stop(&stage);
@@ -96,7 +96,8 @@ static const struct {
     { "GET /down?size=1&length=1 HTTP/1.1\r\nHost: h\r\n\r\n", "a" },
     { "GET /down?size=28&length=28 HTTP/1.1\r\nHost: h\r\n\r\n", "abcdefghijklmnopqrstuvwxyzab" },
     { "GET /down?size=0&length=0 HTTP/1.1\r\nHost: h\r\n\r\n", "" },
-    { "GET /down?size=4&length=3 HTTP/1.1\r\nHost: h\r\n\r\n", "abc" }, /* longer than announced: the excess is dropped */
+    { "GET /down?size=4&length=3 HTTP/1.1\r\nHost: h\r\n\r\n",
+      "abc" }, /* longer than announced: the excess is dropped */
 };
 
 START_TEST(a_streamed_answer_is_whole_and_in_step)
@@ -194,8 +195,8 @@ START_TEST(an_answer_given_during_the_upload_follows_its_last_byte)
 }
 END_TEST
 
-static const char *const cuts[] = { "GET /open HTTP/1.1\r\nHost: h\r\n\r\n", "GET /open?length=500 HTTP/1.1\r\nHost: h\r\n\r\n",
-                                    "GET /open HTTP/1.0\r\n\r\n" };
+static const char *const cuts[] = { "GET /open HTTP/1.1\r\nHost: h\r\n\r\n",
+                                    "GET /open?length=500 HTTP/1.1\r\nHost: h\r\n\r\n", "GET /open HTTP/1.0\r\n\r\n" };
 
 START_TEST(a_cut_answer_ends_in_a_reset)
 {

@@ -15,7 +15,7 @@ struct walk_figures {
 
 /* NULL when nothing was violated in `steps` steps and every exchange came to its end afterwards, else what was, as text that
  * stays valid. `figures` may be NULL. */
-const char *walk(const struct exchange_table *exchanges, const struct decision_table *decisions, unsigned seed, unsigned steps,
-                 struct walk_figures *figures);
+const char *walk(const struct exchange_table *exchanges, const struct decision_table *decisions, unsigned seed,
+                 unsigned steps, struct walk_figures *figures);
 
 #endif

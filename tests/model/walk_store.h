@@ -39,14 +39,14 @@ struct walk_message {
 
 /* The truth about one key, for as long as it is remembered. */
 struct walk_truth {
-    unsigned effects;        /* how often the handler acted */
-    unsigned loose;          /* forwarded requests that may still act, though nobody listens */
-    unsigned running;        /* forwarded requests that are listened to */
-    uint32_t forwarded;      /* highest execution that was forwarded */
-    int told_status;         /* completed was told with this status; 0: not yet */
-    bool answered;           /* the handler gave an answer that counts as completed */
+    unsigned effects;   /* how often the handler acted */
+    unsigned loose;     /* forwarded requests that may still act, though nobody listens */
+    unsigned running;   /* forwarded requests that are listened to */
+    uint32_t forwarded; /* highest execution that was forwarded */
+    int told_status;    /* completed was told with this status; 0: not yet */
+    bool answered;      /* the handler gave an answer that counts as completed */
     bool told_voided;
-    bool retry;              /* an outcome that could not be stored, kept in memory */
+    bool retry; /* an outcome that could not be stored, kept in memory */
     uint32_t retry_execution;
     struct record_outcome retry_outcome;
 };
@@ -55,10 +55,10 @@ struct walk_store {
     const struct decision_table *decisions;
     struct record durable[WALK_KEYS], batch[WALK_KEYS];
     struct walk_truth truth[WALK_KEYS];
-    bool in_flight;                             /* a batch was applied and is not yet durable */
-    bool down;                                  /* UNCERTAIN: refuses everything until restart */
-    struct walk_task tasks[WALK_EXCHANGES];     /* queued */
-    struct walk_task flying[WALK_EXCHANGES];    /* in the batch; queued=true marks them */
+    bool in_flight;                          /* a batch was applied and is not yet durable */
+    bool down;                               /* UNCERTAIN: refuses everything until restart */
+    struct walk_task tasks[WALK_EXCHANGES];  /* queued */
+    struct walk_task flying[WALK_EXCHANGES]; /* in the batch; queued=true marks them */
     struct walk_message messages[WALK_MESSAGES];
     unsigned first, count;
     unsigned ids;

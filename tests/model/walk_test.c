@@ -90,8 +90,8 @@ START_TEST(the_walk_finds_a_fault_in_the_life_of_a_request)
     ck_assert_msg(violation != NULL, "fault %d (%s in %s -> %s) was not found in %u steps, seed %u", _i,
                   event_name(exchange_faults[_i].event), phase_name(exchange_faults[_i].phase),
                   deed_name(exchange_faults[_i].fault.deed), figures.steps, seed);
-    FIGURE("%s in %s -> %s: step %u: %s", event_name(exchange_faults[_i].event),
-           phase_name(exchange_faults[_i].phase), deed_name(exchange_faults[_i].fault.deed), figures.steps, violation);
+    FIGURE("%s in %s -> %s: step %u: %s", event_name(exchange_faults[_i].event), phase_name(exchange_faults[_i].phase),
+           deed_name(exchange_faults[_i].fault.deed), figures.steps, violation);
 }
 END_TEST
 
@@ -133,7 +133,8 @@ SUITE(walk)
 {
     Suite *suite = suite_create("model/walk");
     CASE(suite, a_long_random_walk_violates_nothing_and_meets_every_possible_cell);
-    CASE_LOOP(suite, the_walk_finds_a_fault_in_the_life_of_a_request, sizeof(exchange_faults) / sizeof(exchange_faults[0]));
+    CASE_LOOP(suite, the_walk_finds_a_fault_in_the_life_of_a_request,
+              sizeof(exchange_faults) / sizeof(exchange_faults[0]));
     CASE_LOOP(suite, the_walk_finds_a_fault_in_the_decisions, sizeof(decision_faults) / sizeof(decision_faults[0]));
     return suite;
 }

@@ -14,7 +14,8 @@ static const struct {
         .type_prefix = { "urn:nonbis:problem:", 19 },
         .detail = { "Send one.", 9 },
         .instance = { "r-1", 3 } },
-      "{\"type\":\"urn:nonbis:problem:key-missing\",\"title\":\"This resource needs an Idempotency-Key.\",\"status\":400,"
+      "{\"type\":\"urn:nonbis:problem:key-missing\",\"title\":\"This resource needs an "
+      "Idempotency-Key.\",\"status\":400,"
       "\"detail\":\"Send one.\",\"instance\":\"r-1\",\"retryable\":false,\"executed\":\"unknown\"}" },
     { { .problem = PROBLEM_REQUEST_MALFORMED, .status = 411, .type_prefix = { "https://p.example/", 18 } },
       "{\"type\":\"https://p.example/request-malformed\",\"title\":\"The request is malformed.\",\"status\":411,"

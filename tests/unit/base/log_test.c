@@ -298,9 +298,9 @@ START_TEST(lines_of_several_threads_do_not_mix)
     ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
     close(ends[1]);
     pthread_t threads[4];
-    int numbers[4] = { 0, 1, 2, 3 };
+    int ids[4] = { 0, 1, 2, 3 };
     for (int i = 0; i < 4; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_lines, &numbers[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_lines, &ids[i]), 0);
     }
     for (int i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);

@@ -76,7 +76,8 @@ static const struct {
     { "9223372036854775808", "from 1KiB to 64MiB" },
     { "18446744073709551616", "from 1KiB to 64MiB" },
     { "9223372036854775807KiB", "from 1KiB to 64MiB" },
-    { "17179869184GiB", "from 1KiB to 64MiB" }, /* 2^34 times 2^30 is 0 in 64 bits */
+    { "17179869184GiB", "from 1KiB to 64MiB" },    /* 0 in 64 bits */
+    { "17592186044417MiB", "from 1KiB to 64MiB" }, /* 1MiB in 64 bits */
     { "1KiB\n", "got \"1KiB\\x0a\"" },
 };
 

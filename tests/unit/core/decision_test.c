@@ -48,8 +48,9 @@ static enum record_state state_named(const char *name)
 
 static enum match match_named(const char *name)
 {
-    return strcmp(name, "same") == 0 ? MATCH_SAME
-                                     : strcmp(name, "other-payload") == 0 ? MATCH_OTHER_PAYLOAD : MATCH_OTHER_CREDENTIAL;
+    return strcmp(name, "same") == 0            ? MATCH_SAME
+           : strcmp(name, "other-payload") == 0 ? MATCH_OTHER_PAYLOAD
+                                                : MATCH_OTHER_CREDENTIAL;
 }
 
 START_TEST(the_table_says_what_section_4_says)

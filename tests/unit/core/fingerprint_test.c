@@ -22,7 +22,7 @@ static const struct {
     unsigned bits;
     const char *name;
 } part_rows[] = {
-    { 0, 1, "method" },        { 1, 2, "authority" },         { 2, 4, "target" },
+    { 0, 1, "method" },       { 1, 2, "authority" },         { 2, 4, "target" },
     { 3, 8, "content-type" }, { 4, 16, "content-encoding" }, { 5, 32, "body" },
 };
 

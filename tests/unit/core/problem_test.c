@@ -70,11 +70,16 @@ static const struct {
     enum verdict verdict;
     const char *problem;
 } verdict_rows[] = {
-    { VERDICT_IMPOSSIBLE, "unavailable" },          { VERDICT_FORWARD, "unavailable" },
-    { VERDICT_REPLAY, "unavailable" },              { VERDICT_WAIT, "in-progress" },
-    { VERDICT_IN_PROGRESS, "in-progress" },         { VERDICT_KEY_REUSED, "key-reused" },
-    { VERDICT_KEY_EXPIRED, "key-expired" },         { VERDICT_KEY_VOIDED, "key-voided" },
-    { VERDICT_OUTCOME_UNKNOWN, "outcome-unknown" }, { VERDICT_COUNT, "unavailable" },
+    { VERDICT_IMPOSSIBLE, "unavailable" },
+    { VERDICT_FORWARD, "unavailable" },
+    { VERDICT_REPLAY, "unavailable" },
+    { VERDICT_WAIT, "in-progress" },
+    { VERDICT_IN_PROGRESS, "in-progress" },
+    { VERDICT_KEY_REUSED, "key-reused" },
+    { VERDICT_KEY_EXPIRED, "key-expired" },
+    { VERDICT_KEY_VOIDED, "key-voided" },
+    { VERDICT_OUTCOME_UNKNOWN, "outcome-unknown" },
+    { VERDICT_COUNT, "unavailable" },
 };
 
 START_TEST(each_verdict_has_its_problem)
@@ -93,14 +98,14 @@ static const struct {
     { -5, UINT32_MAX, 1 },
     { 300, 0, 1 },
     { 300, UINT32_MAX, 1 },
-    { 2000, 0, 1 },                  /* half */
-    { 2000, 0x80000000U, 2 },        /* the whole */
-    { 2000, UINT32_MAX, 3 },         /* one and a half */
+    { 2000, 0, 1 },           /* half */
+    { 2000, 0x80000000U, 2 }, /* the whole */
+    { 2000, UINT32_MAX, 3 },  /* one and a half */
     { 10000, 0, 5 },
     { 10000, UINT32_MAX, 15 },
     { 40000, 0, 20 },
     { 40000, UINT32_MAX, 60 },
-    { 3600000, 0, 20 },              /* spread even at the cap */
+    { 3600000, 0, 20 }, /* spread even at the cap */
     { INT64_MAX, UINT32_MAX, 60 },
 };
 

@@ -347,7 +347,7 @@ START_TEST(voiding_never_shortens_what_was_promised)
 }
 END_TEST
 
-static const char *const cause_rows[] = { "",      "timeout",  "reset",           "cut",    "garbage",   "crash",
+static const char *const cause_rows[] = { "",         "timeout",         "reset",  "cut",     "garbage",   "crash",
                                           "shutdown", "close-delimited", "status", "handler", "unrecorded" };
 
 START_TEST(causes_have_their_stored_numbers_and_names)

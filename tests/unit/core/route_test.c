@@ -3,11 +3,14 @@
 
 #include "tests/support/suite.h"
 
-#define ROUTE(m, p) { .method = { m, sizeof(m) - 1 }, .pattern = { p, sizeof(p) - 1 } }
+#define ROUTE(m, p)                                                                                                    \
+    {                                                                                                                  \
+        .method = { m, sizeof(m) - 1 }, .pattern = { p, sizeof(p) - 1 }                                                \
+    }
 
 static struct route items[] = {
-    ROUTE("POST", "/orders/special"), ROUTE("POST", "/orders/*"), ROUTE("PATCH", "/orders/*"),
-    ROUTE("*", "/pay"),               ROUTE("POST", "/orders/later"), ROUTE("POST", "/"),
+    ROUTE("POST", "/orders/special"), ROUTE("POST", "/orders/*"), ROUTE("PATCH", "/orders/*"), ROUTE("*", "/pay"),
+    ROUTE("POST", "/orders/later"),   ROUTE("POST", "/"),
 };
 static const struct routes routes = { items, sizeof(items) / sizeof(items[0]) };
 
@@ -15,19 +18,13 @@ static const struct {
     const char *method, *path;
     int route; /* -1: none */
 } rows[] = {
-    { "POST", "/orders/special", 0 },
-    { "POST", "/orders/1", 1 },
-    { "POST", "/orders", 1 },
-    { "POST", "/orders/later", 1 }, /* first match wins */
-    { "POST", "/ordersx", -1 },
-    { "PATCH", "/orders/special", 2 },
-    { "PUT", "/orders/1", -1 },
-    { "post", "/orders/1", -1 }, /* methods have case */
-    { "POST", "/Orders/1", -1 }, /* so have paths */
-    { "DELETE", "/pay", 3 },
-    { "POST", "/pay", 3 },
-    { "POST", "/pay/1", -1 },
-    { "POST", "/", 5 },
+    { "POST", "/orders/special", 0 }, { "POST", "/orders/1", 1 },
+    { "POST", "/orders", 1 },         { "POST", "/orders/later", 1 }, /* first match wins */
+    { "POST", "/ordersx", -1 },       { "PATCH", "/orders/special", 2 },
+    { "PUT", "/orders/1", -1 },       { "post", "/orders/1", -1 }, /* methods have case */
+    { "POST", "/Orders/1", -1 },                                   /* so have paths */
+    { "DELETE", "/pay", 3 },          { "POST", "/pay", 3 },
+    { "POST", "/pay/1", -1 },         { "POST", "/", 5 },
     { "*", "/orders/1", -1 },
 };
 

@@ -54,7 +54,7 @@ START_TEST(a_large_binary_body_has_the_value_of_another_implementation)
         body[i] = (char) (i % 256);
     }
     struct view parts[FINGERPRINT_PART_COUNT] = {
-        VIEW("POST"), VIEW("shop.example"), VIEW("/orders"), VIEW("application/octet-stream"),
+        VIEW("POST"), VIEW("shop.example"),   VIEW("/orders"), VIEW("application/octet-stream"),
         VIEW("gzip"), { body, sizeof(body) },
     };
     struct fingerprint made;
@@ -67,8 +67,8 @@ END_TEST
 START_TEST(the_border_between_two_parts_counts)
 {
     struct view parts[FINGERPRINT_PART_COUNT] = {
-        VIEW("PO"), VIEW("STshop.example:8620"), VIEW("/orders?x=1"), VIEW("application/json"), VIEW(""),
-        VIEW("{\"item\":7}"),
+        VIEW("PO"), VIEW("STshop.example:8620"), VIEW("/orders?x=1"), VIEW("application/json"),
+        VIEW(""),   VIEW("{\"item\":7}"),
     };
     struct fingerprint made;
     fingerprint_make(parts, &made);
@@ -87,9 +87,16 @@ START_TEST(a_change_of_one_part_is_found_as_that_part)
 }
 END_TEST
 
-#define FIELD(n, v) { { n, sizeof(n) - 1 }, { v, sizeof(v) - 1 } }
+#define FIELD(n, v)                                                                                                    \
+    {                                                                                                                  \
+        { n, sizeof(n) - 1 },                                                                                          \
+        {                                                                                                              \
+            v, sizeof(v) - 1                                                                                           \
+        }                                                                                                              \
+    }
 
-static const struct header with_bearer[] = { FIELD("host", "a"), FIELD("authorization", "Bearer abc"), FIELD("Date", "x") };
+static const struct header with_bearer[] = { FIELD("host", "a"), FIELD("authorization", "Bearer abc"),
+                                             FIELD("Date", "x") };
 static const struct header with_empty[] = { FIELD("Authorization", "") };
 static const struct header with_two[] = { FIELD("X-API-Key", "a"), FIELD("X-API-KEY", "b") };
 static const struct header with_one[] = { FIELD("X-API-Key", "ab") };

@@ -1,0 +1,20 @@
+/* crowd.h - many clients at once, each in a thread of its own, held at a barrier before they send, so that they really overlap. */
+#ifndef NONBIS_TESTS_CROWD_H
+#define NONBIS_TESTS_CROWD_H
+
+#include "tests/support/http_client.h"
+
+enum { CROWD_MAX = 128 };
+
+struct crowd_member {
+    const char *address;
+    char key[64];
+    char body[128];
+    struct http_answer answer;
+};
+
+/* Connects everybody, waits until all are connected, lets all POST /orders at once, and returns when all have an answer (or none). */
+void crowd_run(struct crowd_member *members, int count);
+void crowd_free(struct crowd_member *members, int count);
+
+#endif
