@@ -1,5 +1,6 @@
 /* main.c - nonbisd, read aloud: settings, store, listeners, run, and everything undone in reverse. */
 #include "server/base/clock.h"
+#include "server/base/memory.h"
 #include "server/digest/digest.h"
 #include "server/flow/health.h"
 #include "server/flow/itself.h"
@@ -49,9 +50,27 @@ static int check_addresses(const struct server *server, struct buf *error)
     return upstream_parse_url(settings->upstream, &target, error) ? 0 : EXIT_CONFIGURATION;
 }
 
+/* The folder of the default store is ours to make; one that somebody named must exist. Failures show when the store is opened. */
+static void make_state_folder(const struct settings *settings)
+{
+    for (size_t i = 0; i < setting_table_count; i++) {
+        if (setting_table[i].offset == offsetof(struct settings, store) && settings->sources[i] != SOURCE_DEFAULT) {
+            return;
+        }
+    }
+    char *path = memory_text(view_of(settings->store));
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void) mkdir(path, 0700);
+        *slash = '/';
+    }
+    free(path);
+}
+
 static int open_store(struct server *server, struct buf *error)
 {
     const struct settings *settings = &server->settings;
+    make_state_folder(settings);
     const struct store_options options = {
         .path = settings->store,
         .identity = { .tenant_source = view_of(settings->tenant),

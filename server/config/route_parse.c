@@ -69,6 +69,9 @@ static const char *path_fault(struct view path, const struct path_form *form)
         if (byte <= 0x20 || byte >= 0x7F) {
             return "a path of visible ASCII (%XX for other bytes)";
         }
+        if (byte == '"') { /* a printed route stands in quotes */
+            return "a path with %22 where it has a quote";
+        }
         if (byte == '?' || byte == '#') {
             return "a path without query and fragment (a query never decides the route)";
         }

@@ -23,6 +23,8 @@
 enum {
     POOL_INCREMENT = 512,   /* bytes by which the read buffer grows: small, since the reply head needs the rest */
     CONNECTIONS_SPARE = 64, /* closed ones that libmicrohttpd has not yet forgotten still count with it */
+    SWEEPS_PER_DEADLINE = 8,
+    SWEEP_MAX_MS = 1000,
 };
 
 static const char TOO_MANY[] = "HTTP/1.1 503 Service Unavailable\r\n"
@@ -94,6 +96,36 @@ static void connection_name_peer(struct edge_connection *connection, const struc
         family == AF_INET ? *(const unsigned char *) bytes == 127 : strcmp(connection->peer, "::1") == 0;
 }
 
+void connection_set_deadline(struct edge_connection *connection, int64_t after_ms)
+{
+    connection->due_ms = after_ms > 0 ? loop_now_ms(connection->edge->loop) + after_ms : 0;
+}
+
+/* Few enough connections to look at all of them, a few times per deadline. */
+static void edge_start_sweep(struct edge *edge)
+{
+    int64_t head_ms = edge->options.head_deadline_ms, body_ms = edge->options.body_deadline_ms;
+    int64_t shortest_ms = head_ms > 0 && (body_ms <= 0 || head_ms < body_ms) ? head_ms : body_ms;
+    if (shortest_ms > 0) {
+        int64_t every_ms = shortest_ms / SWEEPS_PER_DEADLINE;
+        loop_timer_start(&edge->sweep, every_ms < 1 ? 1 : every_ms > SWEEP_MAX_MS ? SWEEP_MAX_MS : every_ms);
+    }
+}
+
+static void edge_on_sweep(void *context)
+{
+    struct edge *edge = context;
+    int64_t now_ms = loop_now_ms(edge->loop);
+    for (struct list_node *node = edge->connections.head.next; node != &edge->connections.head; node = node->next) {
+        struct edge_connection *connection = LIST_ITEM(node, struct edge_connection, node);
+        if (connection->due_ms != 0 && connection->due_ms <= now_ms) {
+            connection->due_ms = 0;
+            (void) shutdown(connection->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes (docs/facts.md 32) */
+        }
+    }
+    edge_start_sweep(edge);
+}
+
 static void connection_on_change(void *cls, struct MHD_Connection *mhd, void **slot,
                                  enum MHD_ConnectionNotificationCode what)
 {
@@ -103,6 +135,7 @@ static void connection_on_change(void *cls, struct MHD_Connection *mhd, void **s
         connection->edge = edge;
         connection->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         connection_name_peer(connection, edge->adopting);
+        connection_set_deadline(connection, edge->options.head_deadline_ms);
         list_append(&edge->connections, &connection->node);
         *slot = connection;
         return;
@@ -170,6 +203,8 @@ struct edge *edge_new(struct loop *loop, const struct edge_options *options, con
     list_init(&edge->lingers);
     loop_timer_init(&edge->soon, loop, edge_on_soon, edge);
     loop_timer_init(&edge->later, loop, edge_on_soon, edge);
+    loop_timer_init(&edge->sweep, loop, edge_on_sweep, edge);
+    edge_start_sweep(edge);
     edge->idle_s = (unsigned) ((options->client_idle_ms + 999) / 1000); /* libmicrohttpd counts in seconds */
     edge->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
@@ -224,5 +259,6 @@ void edge_free(struct edge *edge)
     linger_end_all(edge);
     loop_timer_stop(&edge->soon);
     loop_timer_stop(&edge->later);
+    loop_timer_stop(&edge->sweep);
     free(edge);
 }

@@ -5,7 +5,8 @@
  *             connection closes), or takes the body whole (EDGE_COLLECT) or as it comes (EDGE_STREAM).
  *   whole     EDGE_COLLECT: the body is complete. Answer now or later.
  *   too_large EDGE_COLLECT: a chunked body grew over the limit; up to LIMIT_EARLY_DISCARD more was thrown away. Answer now.
- *   part/last EDGE_STREAM: body bytes, then the end. part takes fewer than offered: paused until edge_more().
+ *   part/last EDGE_STREAM: body bytes, then the end. part takes fewer than offered: paused until edge_more(). Neither comes after an
+ *             answer was begun: the rest of the upload is read and thrown away, then the answer goes out (docs/facts.md 28).
  *   drained   a streaming answer has room again.
  *   gone      the last event, always: answered, or the client left. `delivered` tells whether the whole answer was handed to the
  *             kernel (never that the client has it).
@@ -45,6 +46,9 @@ struct edge_options {
     unsigned connections_max;  /* more are answered 503 by closing: refused at accept */
     int64_t client_idle_ms;    /* keep-alive and inactivity */
     size_t body_max;           /* EDGE_COLLECT of a chunked body */
+    /* Absolute, since client_idle counts inactivity only and a byte per second outlives it (docs/facts.md 10); 0: none. The connection is
+     * closed. Head: from the connection's start, or client_idle after the answer before. Body: EDGE_COLLECT, from head() on. */
+    int64_t head_deadline_ms, body_deadline_ms;
 };
 
 /* Takes connections from acceptors (edge_adopt); owns no listening socket. */
@@ -67,7 +71,8 @@ struct edge_reply {
     struct view body;   /* copied, unless `body_owner`: then the edge frees body_owner with free() when it is done with `body` */
     void *body_owner;
     bool close;         /* the connection ends with this answer */
-    bool has_length;    /* HEAD and 304: `length` is announced, no body goes out */
+    bool has_length;    /* HEAD and 304: `length` is announced, no body goes out; without, and without `body`, none is announced and
+                           the connection ends (libmicrohttpd has no other true way: reply.c) */
     uint64_t length;
 };
 
@@ -75,7 +80,8 @@ struct edge_reply {
  * Returns false when the library refused a field or the head does not fit: a bare 500 goes out instead (a bug: stored fields are checked before). */
 bool edge_reply(struct edge_request *request, const struct edge_reply *reply);
 
-/* A streaming answer: from `last` (or whole) on. has_length false: chunked (HTTP/1.0 client: ends by close). */
+/* A streaming answer: from `part` or whole on. has_length false: chunked (HTTP/1.0 client: ends by close). gone(delivered) never comes
+ * before edge_reply_end: the last byte of an announced length waits for it. */
 bool edge_reply_begin(struct edge_request *request, int status, struct view fields, bool has_length, uint64_t length);
 size_t edge_reply_write(struct edge_request *request, struct view bytes); /* copies what fits a bounded buffer */
 void edge_reply_end(struct edge_request *request);

@@ -33,6 +33,7 @@ struct edge {
     struct loop_timer later;  /* libmicrohttpd's own timeouts, and ours */
     struct list connections;  /* struct edge_connection, by start of what they wait for */
     struct list lingers;      /* struct edge_linger */
+    struct loop_timer sweep;         /* looks for connections past their deadline */
     unsigned idle_s;
     unsigned request_count;          /* between head and gone */
     const struct sockaddr *adopting; /* inside edge_adopt only: whose connection libmicrohttpd is about to start */
@@ -46,6 +47,7 @@ struct edge_connection {
     char peer[EDGE_PEER_BYTES];
     bool peer_is_loopback;
     struct edge_request *request; /* NULL between requests */
+    int64_t due_ms;               /* closed when it is still waiting for the client then; 0: it is not */
 };
 
 enum request_phase { REQUEST_HEAD, REQUEST_BODY, REQUEST_ENDED };
@@ -103,6 +105,7 @@ struct edge_request {
 
 /* edge.c */
 void edge_run_soon(struct edge *edge);
+void connection_set_deadline(struct edge_connection *connection, int64_t after_ms); /* 0: none */
 
 /* request.c */
 void *request_on_uri(void *cls, const char *uri, struct MHD_Connection *mhd);

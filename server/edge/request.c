@@ -164,6 +164,7 @@ static enum MHD_Result request_on_head(struct edge_request *request, const char 
     }
     request->announced = true;
     edge->request_count++;
+    connection_set_deadline(request->connection, 0);
     request->take = edge->handler->head(edge->context, request, &request->head);
     if (request->cut) {
         return MHD_NO;
@@ -179,6 +180,9 @@ static enum MHD_Result request_on_head(struct edge_request *request, const char 
         return request_queue(request);
     }
     request_body_start(request);
+    if (request->take == EDGE_COLLECT) {
+        connection_set_deadline(request->connection, edge->options.body_deadline_ms);
+    }
     return MHD_YES;
 }
 
@@ -188,6 +192,7 @@ static enum MHD_Result request_on_endless(struct edge_request *request, size_t *
     *upload_len = 1; /* one byte stays, so that libmicrohttpd calls again after a resume */
     request->phase = REQUEST_ENDED;
     request->upload_unread = request->answered_early = true;
+    connection_set_deadline(request->connection, 0);
     request->edge->handler->too_large(request->edge->context, request);
     return request_settle(request);
 }
@@ -237,6 +242,7 @@ static enum MHD_Result request_on_end(struct edge_request *request)
 {
     struct edge *edge = request->edge;
     request->phase = REQUEST_ENDED;
+    connection_set_deadline(request->connection, 0);
     if (request->reply != REPLY_NONE) {
         return request_settle(request); /* answered while the upload went on */
     }
@@ -289,6 +295,9 @@ void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, en
     }
     *slot = NULL;
     request->connection->request = NULL;
+    if (edge->options.head_deadline_ms > 0) {
+        connection_set_deadline(request->connection, edge->options.client_idle_ms + edge->options.head_deadline_ms);
+    }
     bool delivered = request->written_whole ||
                      (request->reply == REPLY_QUEUED && how == MHD_REQUEST_TERMINATED_COMPLETED_OK && !request->cut);
     if (request->answered_early && delivered) {

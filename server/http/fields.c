@@ -41,7 +41,7 @@ static const struct view not_replayed_prefixes[] = { NAME("Proxy-"), NAME("RateL
 static bool is_listed(struct view name, const struct view *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (view_equal_nocase(name, list[i])) {
+        if (header_name_is(name, list[i])) {
             return true;
         }
     }
@@ -58,12 +58,24 @@ static bool has_listed_prefix(struct view name, const struct view *list, size_t 
     return false;
 }
 
+/* Whether a Connection value names fields at all: most say only what becomes of the connection. */
+static bool connection_names_some(struct view value)
+{
+    struct view item;
+    while (view_next_item(&value, ',', &item)) {
+        if (!header_name_is(item, VIEW("keep-alive")) && !header_name_is(item, VIEW("close"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Whether a comma separated list holds this name, in any case. */
 static bool list_names(struct view list, struct view name)
 {
     struct view item;
     while (view_next_item(&list, ',', &item)) {
-        if (view_equal_nocase(item, name)) {
+        if (header_name_is(item, name)) {
             return true;
         }
     }
@@ -72,10 +84,21 @@ static bool list_names(struct view list, struct view name)
 
 /* ---- to the handler ---- */
 
+static bool span_connection_names_some(struct header_span request)
+{
+    for (size_t i = 0; i < request.count; i++) {
+        if (header_name_is(request.items[i].name, VIEW("Connection")) &&
+            connection_names_some(request.items[i].value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool span_connection_names(struct header_span request, struct view name)
 {
     for (size_t i = 0; i < request.count; i++) {
-        if (view_equal_nocase(request.items[i].name, VIEW("Connection")) && list_names(request.items[i].value, name)) {
+        if (header_name_is(request.items[i].name, VIEW("Connection")) && list_names(request.items[i].value, name)) {
             return true;
         }
     }
@@ -87,7 +110,7 @@ static void write_via(struct header_span request, struct view via_name, struct b
 {
     buf_append(out, VIEW("Via: "));
     for (size_t i = 0; i < request.count; i++) {
-        if (view_equal_nocase(request.items[i].name, VIEW("Via")) && request.items[i].value.len > 0) {
+        if (header_name_is(request.items[i].name, VIEW("Via")) && request.items[i].value.len > 0) {
             buf_append(out, request.items[i].value);
             buf_append(out, VIEW(", "));
         }
@@ -106,13 +129,12 @@ static void add_if_known(struct buf *out, struct view name, struct view value)
 
 void fields_to_handler(struct header_span request, const struct fields_added *added, struct buf *out)
 {
-    struct view ignored;
-    bool has_connection = headers_count(request, VIEW("Connection"), &ignored) > 0;
+    bool some_named = span_connection_names_some(request);
     for (size_t i = 0; i < request.count; i++) {
         struct view name = request.items[i].name;
         bool dropped = is_listed(name, NAMES(hop_by_hop)) || is_listed(name, NAMES(not_to_handler)) ||
                        has_listed_prefix(name, NAMES(not_to_handler_prefixes)) ||
-                       (has_connection && span_connection_names(request, name));
+                       (some_named && span_connection_names(request, name));
         if (!dropped) {
             field_block_add(out, name, request.items[i].value);
         }
@@ -147,7 +169,7 @@ static struct view via_received_by(struct view element)
 bool fields_has_loop(struct header_span request, struct view via_name)
 {
     for (size_t i = 0; i < request.count; i++) {
-        if (!view_equal_nocase(request.items[i].name, VIEW("Via"))) {
+        if (!header_name_is(request.items[i].name, VIEW("Via"))) {
             continue;
         }
         struct view rest = request.items[i].value, element;
@@ -162,11 +184,22 @@ bool fields_has_loop(struct header_span request, struct view via_name)
 
 /* ---- from the handler ---- */
 
+static bool block_connection_names_some(struct view block)
+{
+    struct header field;
+    while (field_block_next(&block, &field)) {
+        if (header_name_is(field.name, VIEW("Connection")) && connection_names_some(field.value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool block_connection_names(struct view block, struct view name)
 {
     struct header field;
     while (field_block_next(&block, &field)) {
-        if (view_equal_nocase(field.name, VIEW("Connection")) && list_names(field.value, name)) {
+        if (header_name_is(field.name, VIEW("Connection")) && list_names(field.value, name)) {
             return true;
         }
     }
@@ -176,14 +209,14 @@ static bool block_connection_names(struct view block, struct view name)
 /* End-to-end fields, in order. `for_replay`: without what is true of the first answer only, and without `drop`. */
 static void write_response_fields(struct view block, bool for_replay, struct view drop, struct buf *out)
 {
-    bool has_connection = field_block_count(block, VIEW("Connection")) > 0;
+    bool some_named = block_connection_names_some(block);
     struct view rest = block;
     struct header field;
     while (field_block_next(&rest, &field)) {
         bool dropped = field.value.len == 0 || is_listed(field.name, NAMES(hop_by_hop)) ||
                        is_listed(field.name, NAMES(not_to_client)) ||
                        has_listed_prefix(field.name, NAMES(not_to_client_prefixes)) ||
-                       (has_connection && block_connection_names(block, field.name));
+                       (some_named && block_connection_names(block, field.name));
         if (for_replay && !dropped) {
             dropped = is_listed(field.name, NAMES(not_replayed)) ||
                       has_listed_prefix(field.name, NAMES(not_replayed_prefixes)) || list_names(drop, field.name);
@@ -220,7 +253,7 @@ enum fields_word fields_handler_word(struct view response_block)
     enum fields_word said = FIELDS_WORD_NONE;
     struct header field;
     while (field_block_next(&response_block, &field)) {
-        if (!view_equal_nocase(field.name, VIEW(WIRE_OUTCOME))) {
+        if (!header_name_is(field.name, VIEW(WIRE_OUTCOME))) {
             continue;
         }
         struct view item;

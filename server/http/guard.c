@@ -103,14 +103,14 @@ static struct fault check_field(const struct header *field, struct findings *fou
         return fault(400, "the name of a header field begins with Idempotency-Key and is longer: a folded line?");
     }
     for (int i = 0; i < SINGLES; i++) {
-        if (view_equal_nocase(field->name, singles[i].name)) {
+        if (header_name_is(field->name, singles[i].name)) {
             found->values[i] = field->value;
             return found->counts[i]++ > 0 ? fault(400, singles[i].repeated) : no_fault;
         }
     }
-    if (view_equal_nocase(field->name, VIEW("Connection"))) {
+    if (header_name_is(field->name, VIEW("Connection"))) {
         found->connections++;
-    } else if (view_equal_nocase(field->name, VIEW("Expect"))) {
+    } else if (header_name_is(field->name, VIEW("Expect"))) {
         if (!view_equal_nocase(field->value, VIEW("100-continue"))) {
             return fault(400, "the Expect field is not 100-continue");
         }
@@ -136,17 +136,17 @@ static bool is_read(const struct guard_head *head, struct view name)
         return true;
     }
     for (int i = 0; i < SINGLES; i++) {
-        if (view_equal_nocase(name, singles[i].name)) {
+        if (header_name_is(name, singles[i].name)) {
             return true;
         }
     }
     for (size_t i = 0; i < sizeof(read_by_nonbis) / sizeof(read_by_nonbis[0]); i++) {
-        if (view_equal_nocase(name, read_by_nonbis[i])) {
+        if (header_name_is(name, read_by_nonbis[i])) {
             return true;
         }
     }
     for (size_t i = 0; head->read_fields != NULL && i < head->read_fields->count; i++) {
-        if (view_equal_nocase(name, head->read_fields->items[i].name)) {
+        if (header_name_is(name, head->read_fields->items[i].name)) {
             return true;
         }
     }
@@ -157,7 +157,7 @@ static bool is_read(const struct guard_head *head, struct view name)
 static struct fault check_connection(const struct guard_head *head)
 {
     for (size_t i = 0; i < head->headers.count; i++) {
-        if (!view_equal_nocase(head->headers.items[i].name, VIEW("Connection"))) {
+        if (!header_name_is(head->headers.items[i].name, VIEW("Connection"))) {
             continue;
         }
         struct view rest = head->headers.items[i].value, name;

@@ -7,7 +7,7 @@ size_t headers_count(struct header_span headers, struct view name, struct view *
 {
     size_t count = 0;
     for (size_t i = 0; i < headers.count; i++) {
-        if (!view_equal_nocase(headers.items[i].name, name)) {
+        if (!header_name_is(headers.items[i].name, name)) {
             continue;
         }
         if (count++ == 0) {
@@ -45,7 +45,7 @@ bool field_block_find(struct view block, struct view name, struct view *value)
 {
     struct header field;
     while (field_block_next(&block, &field)) {
-        if (view_equal_nocase(field.name, name)) {
+        if (header_name_is(field.name, name)) {
             *value = field.value;
             return true;
         }
@@ -58,7 +58,7 @@ size_t field_block_count(struct view block, struct view name)
     size_t count = 0;
     struct header field;
     while (field_block_next(&block, &field)) {
-        count += view_equal_nocase(field.name, name);
+        count += header_name_is(field.name, name);
     }
     return count;
 }

@@ -19,6 +19,12 @@ struct header_span {
     size_t count;
 };
 
+/* Names are compared in any case. Most of them differ in length already, and that much is decided without a call. */
+static inline bool header_name_is(struct view name, struct view wanted)
+{
+    return name.len == wanted.len && view_equal_nocase(name, wanted);
+}
+
 /* How many fields have this name (any case); `*first` is the first one's value when there is one. */
 size_t headers_count(struct header_span headers, struct view name, struct view *first);
 

@@ -103,15 +103,15 @@ static struct framing_fields collect(struct response_reader *reader)
     struct view rest = buf_view(&reader->fields);
     struct header field;
     while (field_block_next(&rest, &field)) {
-        if (view_equal_nocase(field.name, VIEW("Content-Length"))) {
+        if (header_name_is(field.name, VIEW("Content-Length"))) {
             found.lengths++;
             found.length = field.value;
-        } else if (view_equal_nocase(field.name, VIEW("Transfer-Encoding"))) {
+        } else if (header_name_is(field.name, VIEW("Transfer-Encoding"))) {
             found.codings++;
             found.coding = field.value;
-        } else if (view_equal_nocase(field.name, VIEW("Connection"))) {
+        } else if (header_name_is(field.name, VIEW("Connection"))) {
             read_connection(reader, field.value);
-        } else if (view_equal_nocase(field.name, VIEW("Keep-Alive"))) {
+        } else if (header_name_is(field.name, VIEW("Keep-Alive"))) {
             read_keep_alive(reader, field.value);
         }
     }

@@ -1,5 +1,5 @@
 /* sqlite_open.c - opens the SQLite store, or says why not. Every refusal names what was tried, on what, why it failed and
- * what to do, and leaves the files as they were. Used at start, before there are threads. */
+ * what to do, and leaves the database as it was. Used at start, before there are threads. */
 #include "server/store/sqlite_store.h"
 
 #include "server/base/log.h"
@@ -126,13 +126,13 @@ static bool open_check_place(struct opening *opening)
             return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
                                "it is not a regular file (a link, or a device). Name the file itself with --store");
         }
-        if (access(opening->path, R_OK | W_OK) != 0) {
+        if (faccessat(AT_FDCWD, opening->path, R_OK | W_OK, AT_EACCESS) != 0) {
             return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
                                "it may not be read and written: %s. Give the file to the user of this process (uid %u)",
                                strerror(errno), (unsigned) geteuid());
         }
     }
-    if (access(opening->directory, W_OK | X_OK) != 0) {
+    if (faccessat(AT_FDCWD, opening->directory, W_OK | X_OK, AT_EACCESS) != 0) {
         return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
                            "the directory %s is not writable: %s. Give it to the user of this process (uid %u), or name "
                            "another file with --store",
@@ -186,6 +186,7 @@ static void sqlite_library_start(void)
     if (sqlite3_config(SQLITE_CONFIG_LOG, sqlite_log, NULL) != SQLITE_OK) {
         log_message(LOG_WARN, "sqlite", "SQLite was started before its log could be set: its warnings are lost");
     }
+    (void) sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* counting costs a mutex per allocation */
     (void) sqlite3_initialize();
 }
 

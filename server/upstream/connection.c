@@ -72,8 +72,13 @@ static void connection_settle(struct connection *connection, CURLcode result)
     long os_error = 0;
     (void) curl_easy_getinfo(connection->easy, CURLINFO_OS_ERRNO, &os_error);
     const char *reason = connection->error[0] != '\0' ? connection->error : curl_easy_strerror(result);
+    char timed_out[CURL_ERROR_SIZE + 60];
     if (result == CURLE_COULDNT_CONNECT && os_error != 0) {
         reason = strerror((int) os_error);
+    } else if (result == CURLE_OPERATION_TIMEDOUT) {
+        (void) snprintf(timed_out, sizeof timed_out, "not made within connect_timeout (%ld ms): %s",
+                        connection->connections->connect_timeout_ms, reason);
+        reason = timed_out;
     }
     connection->owner->failed(connection->context, reason);
 }
@@ -117,7 +122,6 @@ static int connections_on_socket(CURL *easy, curl_socket_t fd, int what, void *c
     (void) easy;
     struct connections *connections = context;
     struct connecting_watch *entry = assigned;
-    if (getenv("DBG")) fprintf(stderr, "sock %d %d\n", fd, what);
     if (what == CURL_POLL_REMOVE) {
         if (entry != NULL) {
             loop_watch_close(entry->watch);
@@ -141,7 +145,6 @@ static int connections_on_timeout(CURLM *multi, long timeout_ms, void *context)
 {
     (void) multi;
     struct connections *connections = context;
-    if (getenv("DBG")) fprintf(stderr, "timer %ld\n", timeout_ms);
     if (timeout_ms < 0) {
         loop_timer_stop(&connections->timer);
     } else {

@@ -2,7 +2,9 @@
 #include "tests/edge/stage.h"
 #include "tests/support/suite.h"
 
+#include <errno.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static const struct {
@@ -113,6 +115,32 @@ START_TEST(a_client_that_closed_its_sending_half_still_gets_its_answer)
 }
 END_TEST
 
+static int sudden_fd;
+
+static void send_and_half_close(struct stage *stage)
+{
+    (void) stage; /* on the loop's thread, so that it finds request and end together */
+    static const char text[] = "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n";
+    ck_assert_int_eq(send(sudden_fd, text, sizeof text - 1, MSG_NOSIGNAL), (ssize_t) sizeof text - 1);
+    ck_assert_int_eq(shutdown(sudden_fd, SHUT_WR), 0);
+}
+
+START_TEST(an_end_that_comes_together_with_the_request_is_noticed)
+{
+    struct stage stage;
+    struct client client;
+    stage_start(&stage);
+    client_connect(&client, &stage);
+    client_ask(&client, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
+    sudden_fd = client.fd;
+    stage_call(&stage, send_and_half_close);
+    client_ask(&client, "", "GET", 200, "");
+    ck_assert(client_sees_end(&client));
+    client_close(&client);
+    stage_stop(&stage);
+}
+END_TEST
+
 START_TEST(quiescing_closes_idle_connections_and_lets_parked_requests_be_answered)
 {
     struct stage stage;
@@ -209,6 +237,65 @@ START_TEST(an_idle_connection_is_closed_after_client_idle)
 }
 END_TEST
 
+static const struct {
+    const char *request, *drip;
+    unsigned gone;
+} drips[] = {
+    { "", "G", 0 },
+    { "GET /whole HTTP/1.1\r\nHost: h\r\nX-Drip: ", "x", 0 },
+    { "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n", "x", 1 },
+};
+
+/* Inactivity never sees this client: it always just sent something. */
+START_TEST(a_client_that_drips_is_cut_off_at_the_deadline)
+{
+    struct stage stage;
+    struct client client;
+    struct edge_options options = {
+        .connections_max = 10, .client_idle_ms = 60000, .body_max = 2000000, .head_deadline_ms = 200, .body_deadline_ms = 200
+    };
+    stage_start_with(&stage, &options);
+    client_connect(&client, &stage);
+    client_send(&client, drips[_i].request);
+    struct timeval pace = { .tv_usec = 20000 };
+    ck_assert_int_eq(setsockopt(client.fd, SOL_SOCKET, SO_RCVTIMEO, &pace, sizeof pace), 0);
+    char byte;
+    int sent = 0;
+    ssize_t got;
+    while ((got = recv(client.fd, &byte, 1, 0)) < 0 && errno == EAGAIN) {
+        client_send(&client, drips[_i].drip);
+        sent++;
+        ck_assert_int_lt(sent, 500);
+    }
+    ck_assert_int_le(got, 0);
+    ck_assert_int_gt(sent, 4);
+    stage_wait(&stage, "gone lost", drips[_i].gone);
+    client_close(&client);
+    stage_stop(&stage);
+}
+END_TEST
+
+START_TEST(a_deadline_does_not_touch_a_request_that_waits_for_its_answer)
+{
+    struct stage stage;
+    struct client client, other;
+    struct edge_options options = {
+        .connections_max = 10, .client_idle_ms = 60000, .body_max = 2000000, .head_deadline_ms = 100, .body_deadline_ms = 100
+    };
+    stage_start_with(&stage, &options);
+    client_connect(&client, &stage);
+    client_send(&client, "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+    stage_wait(&stage, "whole 2", 1);
+    client_connect(&other, &stage);
+    ck_assert(client_sees_end(&other)); /* its own deadline passed meanwhile */
+    stage_call(&stage, stage_answer_parked);
+    client_ask(&client, "", "POST", 200, "parked\n");
+    client_close(&client);
+    client_close(&other);
+    stage_stop(&stage);
+}
+END_TEST
+
 /* docs/facts.md 13 and 26: 128 and 256 ready connections at once stalled libmicrohttpd's own loop; a missed resume stalls any. */
 static const int crowds[] = { 128, 256, 512 };
 
@@ -251,10 +338,13 @@ SUITE(edge_departure)
     CASE(suite, a_client_that_left_while_its_request_was_parked_is_gone_once_it_is_answered);
     CASE_LOOP(suite, a_client_that_closed_its_sending_half_still_gets_its_answer,
               sizeof half_closes / sizeof half_closes[0]);
+    CASE(suite, an_end_that_comes_together_with_the_request_is_noticed);
     CASE(suite, quiescing_closes_idle_connections_and_lets_parked_requests_be_answered);
     CASE(suite, closing_an_edge_with_requests_in_every_phase_cuts_them_and_does_not_abort);
     CASE(suite, a_connection_over_the_limit_gets_503_and_room_comes_back);
     CASE(suite, an_idle_connection_is_closed_after_client_idle);
+    CASE_LOOP(suite, a_client_that_drips_is_cut_off_at_the_deadline, sizeof drips / sizeof drips[0]);
+    CASE(suite, a_deadline_does_not_touch_a_request_that_waits_for_its_answer);
     CASE_LOOP(suite, clients_in_lock_step_never_stall, sizeof crowds / sizeof crowds[0]);
     return suite;
 }

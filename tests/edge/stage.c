@@ -270,6 +270,12 @@ void stage_quiesce(struct stage *stage)
     edge_quiesce(stage->edge);
 }
 
+void stage_count_edge(struct stage *stage)
+{
+    stage->connections = edge_connections(stage->edge);
+    stage->requests = edge_requests(stage->edge);
+}
+
 static size_t allow_bytes; /* one test at a time */
 
 static void allow_now(struct stage *stage)

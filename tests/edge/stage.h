@@ -36,6 +36,7 @@ struct stage {
     size_t allowance;
     char last_peer[64];
     bool last_reply_good;
+    unsigned connections, requests; /* as stage_count_edge found them */
 };
 
 void stage_start(struct stage *stage); /* body_max 1000, idle 60 s, 1100 connections */
@@ -51,6 +52,7 @@ void stage_cut_all(struct stage *stage);
 void stage_end_open(struct stage *stage);
 void stage_write_open(struct stage *stage); /* "hello" */
 void stage_quiesce(struct stage *stage);
+void stage_count_edge(struct stage *stage);
 void stage_allow(struct stage *stage, size_t bytes); /* itself a call */
 
 struct client {

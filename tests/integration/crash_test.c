@@ -171,8 +171,8 @@ START_TEST(no_order_runs_twice_and_no_answer_is_lost_when_nonbisd_is_killed_at_r
     struct daemon nonbis;
     struct suite_random random;
     struct phases phases = { 0 };
-    char db[256];
-    char store[256];
+    char db[700];
+    char store[700];
     const char *const latency[] = { "--latency", "2", NULL };
     unsigned seed = suite_seed();
     suite_random_start(&random, seed);

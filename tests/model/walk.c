@@ -90,10 +90,27 @@ static bool can_move(const struct exchange *x)
     }
 }
 
+/* A deadline, or the end of the drain, has come and changed nothing. */
+static bool overdue(const struct world *world, const struct exchange *x)
+{
+    switch (x->phase) {
+    case PHASE_READING:
+        return world->stopping && x->stop_given;
+    case PHASE_FORWARDING:
+        return (world->stopping && x->stop_given) || !x->hard_timer || (!x->answer_timer && x->client == CLIENT_HERE);
+    case PHASE_WAITING:
+        return (world->stopping && x->stop_given) || (x->client == CLIENT_AWAY && !x->due_gone);
+    default:
+        return false;
+    }
+}
+
 static void exchange_step(struct world *world, struct exchange *x)
 {
     if (!can_move(x)) {
         violate(world, "an exchange is stuck");
+    } else if (overdue(world, x)) {
+        violate(world, "an exchange goes on after its end");
     } else if (x->due_answered || x->due_gone) {
         enum event event = x->due_answered ? EVENT_ANSWERED : EVENT_CLIENT_GONE;
         x->due_answered = x->due_gone = false;
@@ -204,7 +221,7 @@ static void era_step(struct world *world)
     if (world->store.down) {
         world->draining = world->stopping = true;
     } else if (!world->draining) {
-        world->draining = below(world, 200) == 0;
+        world->draining = below(world, 120) == 0;
     } else if (!world->stopping) {
         world->stopping = below(world, 60) == 0;
     }

@@ -100,8 +100,11 @@ static void deed_answer(struct world *world, struct exchange *x, bool unrecorded
 
 /* ---- the other deeds ---- */
 
-static void deed_claim(struct world *world, struct exchange *x)
+static void deed_claim(struct world *world, struct exchange *x, enum event event)
 {
+    if (event != EVENT_BODY_WHOLE && event != EVENT_RIVAL_ENDED) {
+        violate(world, "a claim that nobody asked for");
+    }
     x->task.finish = false;
     x->task.key = x->key;
     x->task.may_wait = chance(world, 60);
@@ -152,6 +155,9 @@ static void deed_free(struct world *world, struct exchange *x, enum event event)
     if (x->task_out) {
         violate(world, "freed while the store has its task");
     }
+    if (x->client != CLIENT_AWAY && event != EVENT_CLIENT_GONE && event != EVENT_ANSWERED) {
+        violate(world, "a client was left without an answer");
+    }
     if (x->claimed && !x->recorded && !x->record_failed) {
         violate(world, "a claimed command was left without an outcome");
     }
@@ -162,17 +168,23 @@ static void deed_do(struct world *world, struct exchange *x, enum deed deed, enu
 {
     switch (deed) {
     case DEED_CLAIM:
-        deed_claim(world, x);
+        deed_claim(world, x, event);
         break;
     case DEED_FORWARD:
         deed_forward(world, x);
         break;
     case DEED_WAIT:
+        if (event != EVENT_MUST_WAIT) {
+            violate(world, "a wait for what was not seen to run");
+        }
         x->joined = x->answer_timer = true;
         x->due_gone = x->client == CLIENT_AWAY;
         break;
     case DEED_RECORD:
     case DEED_RECORD_UNKNOWN:
+        if ((deed == DEED_RECORD) != (event == EVENT_UPSTREAM_DONE)) {
+            violate(world, "what was recorded is not what was seen");
+        }
         deed_record(world, x, deed == DEED_RECORD_UNKNOWN);
         break;
     case DEED_ANSWER:
@@ -186,6 +198,9 @@ static void deed_do(struct world *world, struct exchange *x, enum deed deed, enu
         x->client = x->client == CLIENT_HERE ? CLIENT_ANSWERING : x->client;
         break;
     case DEED_DETACH:
+        if (event != EVENT_CLIENT_GONE && event != EVENT_ANSWERED) {
+            violate(world, "a client that is there was let go");
+        }
         x->client = CLIENT_AWAY;
         break;
     case DEED_FREE:
@@ -255,6 +270,9 @@ void walk_feed(struct world *world, struct exchange *x, enum event event)
     }
     x->phase = step.next;
     deed_do(world, x, step.deed, event);
+    if (x->live && x->client != CLIENT_AWAY && (event == EVENT_CLIENT_GONE || event == EVENT_ANSWERED)) {
+        violate(world, "a client that is gone was kept");
+    }
     if ((x->phase == PHASE_CLOSED) == x->live) {
         violate(world, "closed and freed do not go together");
     }

@@ -95,6 +95,30 @@ START_TEST(the_walk_finds_a_fault_in_the_life_of_a_request)
 }
 END_TEST
 
+/* Nothing in the table is there by chance: any other next phase or deed, in any cell that can be met, is found. */
+START_TEST(the_walk_finds_every_other_content_of_every_cell)
+{
+    unsigned seed = suite_seed(), faults = 0;
+    const enum phase phase = (enum phase) _i;
+    for (int event = 0; event < EVENT_COUNT; event++) {
+        const struct step right = exchange_table.cell[phase][event];
+        for (int fault = 0; fault < PHASE_COUNT * DEED_COUNT && right.deed != DEED_IMPOSSIBLE; fault++) {
+            struct step wrong = { (enum phase)(fault % PHASE_COUNT), (enum deed)(fault / PHASE_COUNT) };
+            if (wrong.next == right.next && wrong.deed == right.deed) {
+                continue;
+            }
+            struct exchange_table broken = exchange_table;
+            broken.cell[phase][event] = wrong;
+            faults++;
+            ck_assert_msg(walk(&broken, &decision_table, seed + faults, STEPS, NULL) != NULL,
+                          "%s in %s -> %s, %s was not found, seed %u", event_name((enum event) event), phase_name(phase),
+                          phase_name(wrong.next), deed_name(wrong.deed), seed + faults);
+        }
+    }
+    FIGURE("walk faults in %s: %u, all found, seed=%u", phase_name(phase), faults, seed);
+}
+END_TEST
+
 static const struct {
     enum record_state state;
     enum match match;
@@ -135,6 +159,7 @@ SUITE(walk)
     CASE(suite, a_long_random_walk_violates_nothing_and_meets_every_possible_cell);
     CASE_LOOP(suite, the_walk_finds_a_fault_in_the_life_of_a_request,
               sizeof(exchange_faults) / sizeof(exchange_faults[0]));
+    CASE_LOOP(suite, the_walk_finds_every_other_content_of_every_cell, PHASE_CLOSED);
     CASE_LOOP(suite, the_walk_finds_a_fault_in_the_decisions, sizeof(decision_faults) / sizeof(decision_faults[0]));
     return suite;
 }

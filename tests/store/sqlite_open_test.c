@@ -75,7 +75,7 @@ START_TEST(the_pragmas_that_the_promise_rests_on_read_back)
         { "locking_mode", "exclusive" }, { "journal_mode", "wal" }, { "synchronous", "2" },
         { "wal_autocheckpoint", "0" },   { "mmap_size", "0" },      { "temp_store", "2" },
         { "cell_size_check", "1" },      { "trusted_schema", "0" }, { "cache_size", "-16384" },
-        { "application_id", "1312967507" }, { "user_version", "1" },   { "page_size", "4096" },
+        { "application_id", "1312966995" }, { "user_version", "1" },   { "page_size", "4096" },
     };
     struct store_options options = start();
     struct store *store = fixture_open(&options);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/inotify.h>
@@ -18,13 +19,15 @@ enum { DAEMON_ARGUMENTS_MAX = 64, DAEMON_LOG_MAX = 4 * 1024 * 1024, DAEMON_DEADL
 
 const char *daemon_folder(void)
 {
-    static char folder[128];
+    static char folder[512];
     static pid_t made_by;
     if (made_by != getpid()) {
         made_by = getpid();
-        (void) snprintf(folder, sizeof folder, "%s/scratch", suite_out());
+        char out[PATH_MAX];
+        ck_assert_ptr_nonnull(realpath(suite_out(), out));
+        (void) snprintf(folder, sizeof folder, "%.400s/scratch", out);
         mkdir(folder, 0700);
-        (void) snprintf(folder, sizeof folder, "%s/scratch/XXXXXX", suite_out());
+        (void) snprintf(folder, sizeof folder, "%.400s/scratch/XXXXXX", out);
         ck_assert_ptr_nonnull(mkdtemp(folder));
     }
     return folder;
@@ -204,7 +207,7 @@ void daemon_kill(struct daemon *daemon)
 int daemon_run(const char *program, const char *const *arguments, char *output, size_t size)
 {
     static int count;
-    char path[256];
+    char path[600];
     int status = 0;
     (void) snprintf(path, sizeof path, "%s/run-%d.log", daemon_folder(), ++count);
     pid_t pid = start_program(program, arguments, path);

@@ -8,10 +8,10 @@
 struct daemon {
     pid_t pid;
     char listen[64], admin[64]; /* from the start-up line */
-    char log_path[256];         /* its stderr (and stdout) */
+    char log_path[600];         /* its stderr (and stdout) */
 };
 
-/* A folder of its own for this test, removed by the next test run; "" is never returned. */
+/* An absolute folder of this test's own, below the build folder; "" is never returned. */
 const char *daemon_folder(void);
 
 /* Runs `program` of the build folder with `arguments` (NULL-terminated, without argv[0]) and waits until it printed its addresses or

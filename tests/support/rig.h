@@ -10,7 +10,7 @@
 struct rig {
     struct peer *peer;
     struct daemon nonbis;
-    char store[256];
+    char store[600];
     const char *address; /* nonbisd's data listener */
 };
 

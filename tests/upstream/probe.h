@@ -9,7 +9,7 @@
 
 struct probe {
     struct loop *loop;
-    struct loop_timer guard; /* a turn that waits for nothing must not hang the test */
+    struct loop_timer tick;
     struct peer *peer;
     struct upstream *upstream;
 };
@@ -19,7 +19,7 @@ struct upstream_options probe_options(void);
 void probe_open(struct probe *probe, struct upstream_options options);
 void probe_open_at(struct probe *probe, struct upstream_options options, const char *url);
 void probe_close(struct probe *probe);
-void probe_turn(struct probe *probe); /* one turn of the loop that waits for an event */
+void probe_turn(struct probe *probe); /* one turn of the loop: an event, or a few milliseconds */
 struct upstream_figures probe_figures(const struct probe *probe);
 
 /* What the call does by itself at a callback. */

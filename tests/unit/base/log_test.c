@@ -110,6 +110,8 @@ static const struct {
     ROW("\xc3(", "\"\\u00c3(\"", "\"\\u00c3(\""),                /* no continuation */
     ROW("\xc0\xaf", "\"\\u00c0\\u00af\"", "\"\\u00c0\\u00af\""), /* overlong */
     ROW("\xe0\x80\xaf", "\"\\u00e0\\u0080\\u00af\"", "\"\\u00e0\\u0080\\u00af\""),
+    ROW("\xe0\x9f\xbf", "\"\\u00e0\\u009f\\u00bf\"", "\"\\u00e0\\u009f\\u00bf\""),
+    ROW("\xf0\x8f\xbf\xbf", "\"\\u00f0\\u008f\\u00bf\\u00bf\"", "\"\\u00f0\\u008f\\u00bf\\u00bf\""),
     ROW("\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\"", "\"\\u00ed\\u00a0\\u0080\""), /* a surrogate */
     ROW("\xf4\x90\x80\x80", "\"\\u00f4\\u0090\\u0080\\u0080\"", "\"\\u00f4\\u0090\\u0080\\u0080\""),
     ROW("\xc2\x9b", "\"\\u00c2\\u009b\"", "\"\\u00c2\\u009b\""),                   /* C1: a terminal's CSI */

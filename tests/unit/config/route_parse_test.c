@@ -116,6 +116,7 @@ static const struct {
     { "POST /a?b=1", "without query" },
     { "POST /a#b", "without query and fragment" },
     { "POST /caf\xc3\xa9", "visible ASCII" },
+    { "POST /a\"b", "%22" },
     { "POST /a%2", "two hex digits" },
     { "POST /a%zz", "two hex digits" },
     { "POST /a%*", "two hex digits" },

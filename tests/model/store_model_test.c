@@ -1,0 +1,485 @@
+/* store_model_test.c - random operations on the SQLite store and on the memory store, every result compared. The memory store is the
+ * oracle: it has no restart, so a restart of the other one is repeated on it by the public operation that recovery stands for.
+ * Counts of what happened are printed, and each pair of operation and result that is named below must have happened. */
+#include "tests/store/store_fixture.h"
+
+enum { OPERATIONS = 20000, KEYS = 16, BATCH_MAX = 6 };
+
+enum operation {
+    CLAIM_SAME,
+    CLAIM_UNALLOWED, /* may_claim false */
+    CLAIM_OTHER_PAYLOAD,
+    CLAIM_OTHER_CREDENTIAL,
+    FINISH_COMPLETED,
+    FINISH_RELEASED,
+    FINISH_UNKNOWN,
+    FINISH_OLD, /* by an execution that may have lost the command */
+    FINISH_FOREIGN, /* with the row of another key */
+    LOOK_UP,
+    VOID,
+    SWEEP,
+    OPERATION_COUNT
+};
+static const char *const operation_names[OPERATION_COUNT] = {
+    "claim", "claim-unallowed", "claim-payload", "claim-credential", "complete", "release",
+    "lose",  "finish-old",      "finish-foreign", "look-up",         "void",     "sweep",
+};
+
+/* What came of it: a name of at most this many per operation. */
+enum { RESULTS_MAX = 24 };
+static struct {
+    const char *name;
+    unsigned count;
+} results[OPERATION_COUNT][RESULTS_MAX];
+
+/* Each of these must have happened. */
+static const struct {
+    enum operation operation;
+    const char *result;
+} required[] = {
+    { CLAIM_SAME, "new" },
+    { CLAIM_SAME, "taken-over" },
+    { CLAIM_SAME, "replay" },
+    { CLAIM_SAME, "wait" },
+    { CLAIM_SAME, "in-progress" },
+    { CLAIM_SAME, "key-expired" },
+    { CLAIM_SAME, "key-voided" },
+    { CLAIM_SAME, "outcome-unknown" },
+    { CLAIM_UNALLOWED, "forward" },
+    { CLAIM_UNALLOWED, "replay" },
+    { CLAIM_OTHER_PAYLOAD, "new" },
+    { CLAIM_OTHER_PAYLOAD, "key-reused" },
+    { CLAIM_OTHER_CREDENTIAL, "new" },
+    { CLAIM_OTHER_CREDENTIAL, "taken-over" },
+    { CLAIM_OTHER_CREDENTIAL, "key-reused" },
+    { FINISH_COMPLETED, "ok" },
+    { FINISH_COMPLETED, "stale" },
+    { FINISH_COMPLETED, "late truth" },
+    { FINISH_RELEASED, "ok" },
+    { FINISH_RELEASED, "stale" },
+    { FINISH_UNKNOWN, "ok" },
+    { FINISH_UNKNOWN, "stale" },
+    { FINISH_OLD, "stale" },
+    { FINISH_FOREIGN, "stale" },
+    { LOOK_UP, "absent" },
+    { LOOK_UP, "in_progress" },
+    { LOOK_UP, "completed" },
+    { LOOK_UP, "unknown" },
+    { LOOK_UP, "released" },
+    { LOOK_UP, "expired" },
+    { LOOK_UP, "voided" },
+    { VOID, "voided unseen" },
+    { VOID, "voided released" },
+    { VOID, "in_progress" },
+    { VOID, "completed" },
+    { VOID, "unknown" },
+    { VOID, "expired" },
+    { VOID, "voided" },
+    { SWEEP, "nothing" },
+    { SWEEP, "expired" },
+    { SWEEP, "forgotten" },
+    { SWEEP, "both" },
+    { SWEEP, "limit met" },
+};
+
+static void count_result(enum operation operation, const char *name)
+{
+    for (int i = 0; i < RESULTS_MAX; i++) {
+        if (results[operation][i].name == NULL) {
+            results[operation][i].name = name;
+        }
+        if (strcmp(results[operation][i].name, name) == 0) {
+            results[operation][i].count++;
+            return;
+        }
+    }
+    ck_abort_msg("more results of %s than there is room for", operation_names[operation]);
+}
+
+/* --- the two stores --- */
+
+enum { SQLITE, MEMORY, STORES };
+
+/* The newest claim of each key and the one before, as the flow would remember them. */
+struct held {
+    struct store_found now, before;
+};
+
+static struct {
+    struct store *store[STORES];
+    struct store_options options;
+    struct suite_random random;
+    struct held held[KEYS], held_before[KEYS]; /* the latter: when the transaction began */
+    unsigned step, commits, rollbacks, reopens, crashes, recovered;
+} model;
+
+static unsigned below(unsigned bound)
+{
+    return suite_random_below(&model.random, bound);
+}
+
+#define SAME(a, b) ck_assert_msg((a) == (b), "step %u: %s differs: sqlite %lld, memory %lld", model.step, #a, (long long) (a), (long long) (b))
+
+static void compare_records(const struct record *a, const struct record *b)
+{
+    SAME(a->state, b->state);
+    SAME(a->execution, b->execution);
+    SAME(a->cause, b->cause);
+    SAME(a->tombstone, b->tombstone);
+    SAME(a->created_ms, b->created_ms);
+    SAME(a->deadline_ms, b->deadline_ms);
+    SAME(a->completed_ms, b->completed_ms);
+    SAME(a->expires_ms, b->expires_ms);
+    SAME(a->forget_ms, b->forget_ms);
+    SAME(a->response_status, b->response_status);
+    SAME(a->response_bytes, b->response_bytes);
+    SAME(a->response_kept, b->response_kept);
+    SAME(a->credential.present, b->credential.present);
+    SAME(a->fingerprint.version, b->fingerprint.version);
+    ck_assert_mem_eq(a->command_id, b->command_id, sizeof a->command_id);
+    ck_assert_mem_eq(a->credential.digest, b->credential.digest, sizeof a->credential.digest);
+    ck_assert_mem_eq(a->fingerprint.digest, b->fingerprint.digest, sizeof a->fingerprint.digest);
+    ck_assert_mem_eq(a->fingerprint.parts, b->fingerprint.parts, sizeof a->fingerprint.parts);
+}
+
+static void compare_found(const struct store_found *a, const struct store_found *b)
+{
+    SAME(a->decision.verdict, b->decision.verdict);
+    SAME(a->decision.state, b->decision.state);
+    SAME(a->decision.differs, b->decision.differs);
+    SAME(a->claimed, b->claimed);
+    SAME(a->row, b->row);
+    compare_records(&a->record, &b->record);
+    SAME(a->response != NULL, b->response != NULL);
+    if (a->response != NULL) {
+        SAME(a->response->status, b->response->status);
+        SAME(a->response->kept, b->response->kept);
+        ck_assert_msg(view_equal(a->response->fields, b->response->fields), "step %u: fields differ", model.step);
+        ck_assert_msg(view_equal(a->response->body, b->response->body), "step %u: bodies differ", model.step);
+    }
+    SAME(a->request != NULL, b->request != NULL);
+    if (a->request != NULL) {
+        ck_assert_str_eq(a->request, b->request);
+    }
+}
+
+/* --- operations --- */
+
+static void key_text(unsigned key, char text[16])
+{
+    (void) snprintf(text, 16, "key-%u", key);
+}
+
+static void do_claim(enum operation operation, unsigned key)
+{
+    char text[16];
+    struct store_found found[STORES];
+    key_text(key, text);
+    struct store_claim claim = fixture_claim(text, operation == CLAIM_OTHER_PAYLOAD ? 2 : 1,
+                                             operation == CLAIM_OTHER_CREDENTIAL ? 2 : 1);
+    claim.may_claim = operation != CLAIM_UNALLOWED;
+    claim.may_wait = below(2) == 0;
+    claim.run_ms_max = 1 + below(3000);
+    memset(claim.command_id, (int) below(256), sizeof claim.command_id);
+    for (int i = 0; i < STORES; i++) {
+        ck_assert_int_eq(store_claim_key(model.store[i], &claim, &found[i]), STORE_OK);
+    }
+    compare_found(&found[SQLITE], &found[MEMORY]);
+    const char *name = verdict_name(found[MEMORY].decision.verdict);
+    if (found[MEMORY].claimed) {
+        name = found[MEMORY].record.execution == 1 ? "new" : "taken-over";
+        model.held[key].before = model.held[key].now;
+        model.held[key].now = found[MEMORY];
+    }
+    count_result(operation, name);
+    for (int i = 0; i < STORES; i++) {
+        fixture_found_free(&found[i]);
+    }
+}
+
+static void do_finish(enum operation operation, unsigned key)
+{
+    static const enum outcome_kind kinds[] = { OUTCOME_COMPLETED, OUTCOME_NOT_EXECUTED, OUTCOME_UNKNOWN };
+    const struct store_found *held = &model.held[key].now;
+    enum outcome_kind kind = operation >= FINISH_OLD ? kinds[below(3)] : kinds[operation - FINISH_COMPLETED];
+    char text[16], bytes[64];
+    struct record after[STORES];
+    enum store_result result[STORES];
+    key_text(key, text);
+    if (operation == FINISH_OLD) {
+        held = &model.held[key].before;
+    } else if (operation == FINISH_FOREIGN) {
+        held = &model.held[(key + 1) % KEYS].now;
+    }
+    struct store_finish finish = fixture_finish(text, held, kind);
+    if (kind == OUTCOME_COMPLETED) {
+        size_t len = below(sizeof bytes + 1);
+        for (size_t i = 0; i < len; i++) {
+            bytes[i] = (char) below(256);
+        }
+        finish.body = view_make(bytes, len);
+        finish.outcome.response_bytes = len;
+        finish.outcome.response_kept = below(4) != 0;
+        finish.outcome.response_status = 200 + (int) below(300);
+    }
+    finish.retention.ttl_ms = 1000 + below(2) * FIXTURE_TTL_MS;
+    struct store_found before;
+    ck_assert_int_eq(store_look_up(model.store[MEMORY], VIEW("t"), view_of(text), &before), STORE_OK);
+    for (int i = 0; i < STORES; i++) {
+        result[i] = store_finish_command(model.store[i], &finish, &after[i]);
+    }
+    SAME(result[SQLITE], result[MEMORY]);
+    compare_records(&after[SQLITE], &after[MEMORY]);
+    bool late = result[MEMORY] == STORE_OK && before.record.state == RECORD_UNKNOWN;
+    count_result(operation, late ? "late truth" : store_result_name(result[MEMORY]));
+    fixture_found_free(&before);
+}
+
+static void do_look_up(unsigned key)
+{
+    char text[16];
+    struct store_found found[STORES];
+    key_text(key, text);
+    for (int i = 0; i < STORES; i++) {
+        ck_assert_int_eq(store_look_up(model.store[i], VIEW("t"), view_of(text), &found[i]), STORE_OK);
+    }
+    compare_found(&found[SQLITE], &found[MEMORY]);
+    count_result(LOOK_UP, record_state_name(record_state_at(&found[MEMORY].record, store_now(model.store[MEMORY]))));
+    for (int i = 0; i < STORES; i++) {
+        fixture_found_free(&found[i]);
+    }
+}
+
+static void do_void(unsigned key)
+{
+    char text[16];
+    struct store_found found[STORES];
+    key_text(key, text);
+    struct store_claim claim = fixture_claim(text, 1, 1);
+    memset(claim.command_id, (int) below(256), sizeof claim.command_id);
+    for (int i = 0; i < STORES; i++) {
+        ck_assert_int_eq(store_void_key(model.store[i], &claim, &fixture_retention, &found[i]), STORE_OK);
+    }
+    compare_found(&found[SQLITE], &found[MEMORY]);
+    enum record_state state = record_state_at(&found[MEMORY].record, store_now(model.store[MEMORY]));
+    count_result(VOID, !found[MEMORY].claimed                 ? record_state_name(state)
+                       : found[MEMORY].record.execution == 0 ? "voided unseen"
+                                                              : "voided released");
+}
+
+static void do_sweep(void)
+{
+    struct store_sweep sweep[STORES];
+    unsigned limit = 1 + below(6);
+    for (int i = 0; i < STORES; i++) {
+        sweep[i] = (struct store_sweep){ .limit = limit };
+        ck_assert_int_eq(store_sweep_some(model.store[i], &sweep[i]), STORE_OK);
+    }
+    SAME(sweep[SQLITE].expired, sweep[MEMORY].expired);
+    SAME(sweep[SQLITE].forgotten, sweep[MEMORY].forgotten);
+    SAME(sweep[SQLITE].more, sweep[MEMORY].more);
+    bool expired = sweep[MEMORY].expired > 0, forgotten = sweep[MEMORY].forgotten > 0;
+    count_result(SWEEP, expired && forgotten ? "both" : expired ? "expired" : forgotten ? "forgotten" : "nothing");
+    if (sweep[MEMORY].more) {
+        count_result(SWEEP, "limit met");
+    }
+}
+
+/* The next key in that state, so that rare meetings are not left to chance; `key` itself when there is none. */
+static unsigned key_in(enum record_state state, unsigned key)
+{
+    for (unsigned i = 0; i < KEYS; i++) {
+        char text[16];
+        struct store_found found;
+        key_text((key + i) % KEYS, text);
+        ck_assert_int_eq(store_look_up(model.store[MEMORY], VIEW("t"), view_of(text), &found), STORE_OK);
+        enum record_state there = record_state_at(&found.record, store_now(model.store[MEMORY]));
+        fixture_found_free(&found);
+        if (there == state) {
+            return (key + i) % KEYS;
+        }
+    }
+    return key;
+}
+
+static void do_one(void)
+{
+    /* Weights: claims and outcomes that fit make the rest interesting. */
+    static const enum operation wheel[] = {
+        CLAIM_SAME,      CLAIM_SAME,          CLAIM_SAME,      CLAIM_SAME,      CLAIM_UNALLOWED, CLAIM_OTHER_PAYLOAD,
+        FINISH_COMPLETED, FINISH_COMPLETED,   FINISH_RELEASED, FINISH_UNKNOWN,  FINISH_OLD,      CLAIM_OTHER_CREDENTIAL,
+        FINISH_FOREIGN,  LOOK_UP,             VOID,            SWEEP,
+    };
+    enum operation operation = wheel[below(sizeof wheel / sizeof wheel[0])];
+    unsigned key = below(KEYS);
+    model.step++;
+    if (operation >= FINISH_COMPLETED && operation <= FINISH_UNKNOWN) {
+        key = below(4) != 0 ? key_in(RECORD_IN_PROGRESS, key) : key;
+    } else if (below(4) == 0) {
+        key = key_in(RECORD_RELEASED, key);
+    }
+    if (operation <= CLAIM_OTHER_CREDENTIAL) {
+        do_claim(operation, key);
+    } else if (operation <= FINISH_FOREIGN) {
+        do_finish(operation, key);
+    } else if (operation == LOOK_UP) {
+        do_look_up(key);
+    } else if (operation == VOID) {
+        do_void(key);
+    } else {
+        do_sweep();
+    }
+}
+
+/* --- transactions and restarts --- */
+
+static void do_begin(void)
+{
+    for (int i = 0; i < STORES; i++) {
+        ck_assert_int_eq(store_begin(model.store[i]), STORE_OK);
+    }
+    memcpy(model.held_before, model.held, sizeof model.held);
+}
+
+static void do_rollback(void)
+{
+    for (int i = 0; i < STORES; i++) {
+        store_rollback(model.store[i]);
+    }
+    memcpy(model.held, model.held_before, sizeof model.held);
+    model.rollbacks++;
+}
+
+static void do_commit(void)
+{
+    for (int i = 0; i < STORES; i++) {
+        ck_assert_int_eq(store_commit(model.store[i]), STORE_OK);
+        ck_assert_int_eq(store_idle(model.store[i]), STORE_OK);
+    }
+    model.commits++;
+}
+
+/* What recovery does, by hand. */
+static unsigned recover_memory(void)
+{
+    struct store *store = model.store[MEMORY];
+    unsigned recovered = 0;
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    for (unsigned key = 0; key < KEYS; key++) {
+        char text[16];
+        struct store_found found;
+        struct record after;
+        key_text(key, text);
+        ck_assert_int_eq(store_look_up(store, VIEW("t"), view_of(text), &found), STORE_OK);
+        if (found.record.state == RECORD_IN_PROGRESS) {
+            struct store_finish finish = fixture_finish(text, &found, OUTCOME_UNKNOWN);
+            finish.outcome.cause = CAUSE_CRASH;
+            finish.retention = model.options.crash_retention;
+            ck_assert_int_eq(store_finish_command(store, &finish, &after), STORE_OK);
+            recovered++;
+        }
+        fixture_found_free(&found);
+    }
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    return recovered;
+}
+
+/* Outside a transaction, or within one, which is then lost. */
+static void do_restart(bool crash)
+{
+    do_rollback();
+    model.store[SQLITE]->down = crash; /* closes without a last word, as a killed process does */
+    store_close(model.store[SQLITE]);
+    if (below(2) == 0) {
+        fixture_advance(below(3000));
+    }
+    model.store[SQLITE] = fixture_open(&model.options);
+    SAME(model.store[SQLITE]->info.recovered, recover_memory());
+    SAME(store_now(model.store[SQLITE]), store_now(model.store[MEMORY]));
+    model.recovered += model.store[SQLITE]->info.recovered;
+    model.crashes += crash;
+    model.reopens += !crash;
+}
+
+static void do_advance(void)
+{
+    static const unsigned bounds[] = { 10, 1500, 12000, 60000 };
+    unsigned dice = below(100);
+    fixture_advance(below(bounds[dice < 70 ? 0 : dice < 90 ? 1 : dice < 98 ? 2 : 3]) + 1);
+}
+
+static void print_counts(void)
+{
+    for (int i = 0; i < OPERATION_COUNT; i++) {
+        char line[512];
+        int len = snprintf(line, sizeof line, "%s:", operation_names[i]);
+        for (int j = 0; j < RESULTS_MAX && results[i][j].name != NULL; j++) {
+            len += snprintf(line + len, sizeof line - (size_t) len, " %s=%u", results[i][j].name, results[i][j].count);
+        }
+        FIGURE("store model %s", line);
+    }
+    FIGURE("store model commits=%u rollbacks=%u reopens=%u crashes=%u recovered=%u", model.commits, model.rollbacks,
+           model.reopens, model.crashes, model.recovered);
+}
+
+static void check_required(void)
+{
+    for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
+        unsigned count = 0;
+        for (int j = 0; j < RESULTS_MAX && results[required[i].operation][j].name != NULL; j++) {
+            if (strcmp(results[required[i].operation][j].name, required[i].result) == 0) {
+                count = results[required[i].operation][j].count;
+            }
+        }
+        ck_assert_msg(count > 0, "%s never came to \"%s\"", operation_names[required[i].operation], required[i].result);
+    }
+    ck_assert_uint_gt(model.rollbacks, 0);
+    ck_assert_uint_gt(model.reopens, 0);
+    ck_assert_uint_gt(model.crashes, 0);
+    ck_assert_uint_gt(model.recovered, 0);
+}
+
+START_TEST(sqlite_and_memory_agree_on_every_result_of_a_random_life)
+{
+    char directory[64], path[80];
+    unsigned seed = suite_seed();
+    FIGURE("store model seed=%u operations=%d", seed, OPERATIONS);
+    suite_random_start(&model.random, seed);
+    fixture_directory(directory, NULL);
+    (void) snprintf(path, sizeof path, "%s/store.db", directory);
+    model.options = fixture_options(path);
+    model.options.max_downtime_ms = INT64_MAX / 2; /* the other store is never down: nothing may be clamped */
+    model.store[SQLITE] = fixture_open(&model.options);
+    model.store[MEMORY] = store_open_memory(&model.options);
+    while (model.step < OPERATIONS) {
+        do_begin();
+        for (unsigned left = 1 + below(BATCH_MAX); left > 0; left--) {
+            do_one();
+        }
+        unsigned dice = below(200);
+        if (dice < 20) {
+            do_rollback();
+        } else if (dice < 22) {
+            do_restart(dice % 2 == 0); /* in mid-transaction */
+        } else {
+            do_commit();
+            if (dice < 26) {
+                do_restart(dice % 2 == 0);
+            }
+        }
+        do_advance();
+    }
+    print_counts();
+    check_required();
+    store_close(model.store[SQLITE]);
+    store_close(model.store[MEMORY]);
+    fixture_remove(directory);
+}
+END_TEST
+
+SUITE(store_model)
+{
+    Suite *suite = suite_create("model/store");
+    CASE(suite, sqlite_and_memory_agree_on_every_result_of_a_random_life);
+    return suite;
+}
