@@ -119,17 +119,6 @@ static struct fault check_field(const struct header *field, struct findings *fou
     return no_fault;
 }
 
-static struct fault check_read_fields(const struct guard_head *head)
-{
-    for (size_t i = 0; head->read_fields != NULL && i < head->read_fields->count; i++) {
-        struct view ignored;
-        if (headers_count(head->headers, head->read_fields->items[i].name, &ignored) > 1) {
-            return fault(400, "a header field that identifies the caller comes more than once");
-        }
-    }
-    return no_fault;
-}
-
 static bool is_read(const struct guard_head *head, struct view name)
 {
     if (view_starts_with_nocase(name, VIEW(WIRE_OWN_PREFIX))) {
@@ -242,9 +231,6 @@ static struct fault check_all(const struct guard_head *head, struct guard_verdic
     }
     for (size_t i = 0; i < head->headers.count && seen.status == 0; i++) {
         seen = check_field(&head->headers.items[i], &found);
-    }
-    if (seen.status == 0) {
-        seen = check_read_fields(head);
     }
     if (seen.status == 0 && found.connections > 0) {
         seen = check_connection(head);

@@ -12,9 +12,9 @@ struct guard_head {
     struct view target;  /* raw */
     struct view version; /* "HTTP/1.1" */
     struct header_span headers;
-    const struct header_span *read_fields; /* names that nonbis itself reads beside its own (tenant field, guard
-                                               fields): exactly one line each at most, and Connection may not name
-                                               them; values ignored; may be NULL */
+    const struct header_span *read_fields; /* names that nonbis reads beside its own (tenant field, guard fields):
+                                               Connection may not name them; values ignored; may be NULL. How often
+                                               they may come is the reader's business */
     size_t header_bytes_max;               /* request_header_max: names, values and 4 bytes per field, and target */
 };
 

@@ -11,10 +11,10 @@ static bool is_digit(char byte)
 
 bool response_head_read_status(struct view line, int *status, int *minor_version)
 {
-    enum { FIXED = 13 }; /* "HTTP/1.1 200 " */
+    enum { FIXED = 12 }; /* "HTTP/1.1 200"; the blank before an absent reason is left out by some, and means nothing */
     const char *text = line.ptr;
     if (line.len < FIXED || !view_starts_with(line, VIEW("HTTP/1.")) || !is_digit(text[7]) || text[8] != ' ' ||
-        !is_digit(text[9]) || !is_digit(text[10]) || !is_digit(text[11]) || text[12] != ' ') {
+        !is_digit(text[9]) || !is_digit(text[10]) || !is_digit(text[11]) || (line.len > FIXED && text[FIXED] != ' ')) {
         return false;
     }
     *minor_version = text[7] - '0';

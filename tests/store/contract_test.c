@@ -407,7 +407,7 @@ END_TEST
 START_TEST(a_sweep_takes_the_oldest_first_and_stops_at_its_limit)
 {
     struct store *store = open_store(_i);
-    char key[8];
+    char key[16];
     for (int i = 0; i < 5; i++) {
         (void) snprintf(key, sizeof key, "k%d", i);
         struct store_found found = fixture_claim_now(store, key, 1, 0);

@@ -254,7 +254,7 @@ START_TEST(results_go_to_the_loop_that_each_task_came_from)
     struct loop *first = loop, *second = loop_new();
     gate_hold(true);
     for (int i = 0; i < 6; i++) {
-        char key[8];
+        char key[16];
         (void) snprintf(key, sizeof key, "k%d", i);
         loop = i % 2 == 0 ? first : second;
         ck_assert(store_worker_submit(worker, task(i, STORE_TASK_CLAIM, key)));
@@ -376,7 +376,7 @@ START_TEST(expired_records_are_swept_between_batches_until_none_is_left)
     options.clock = &clock;
     struct store *store = store_open_memory(&options);
     for (int i = 0; i < 35; i++) {
-        char key[8];
+        char key[16];
         (void) snprintf(key, sizeof key, "k%d", i);
         struct store_found found = fixture_claim_now(store, key, 1, 0);
         ck_assert_int_eq(fixture_finish_now(store, key, &found, OUTCOME_COMPLETED), STORE_OK);
@@ -406,7 +406,7 @@ START_TEST(stop_finishes_what_is_queued)
     struct store_worker *worker = start(gate_open(), 300, 300);
     gate_hold(true);
     for (int i = 0; i < 200; i++) {
-        char key[8];
+        char key[16];
         (void) snprintf(key, sizeof key, "k%d", i);
         ck_assert(store_worker_submit(worker, task(i, STORE_TASK_CLAIM, key)));
     }

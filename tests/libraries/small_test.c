@@ -1,0 +1,84 @@
+/* small_test.c - one or two facts each about libsodium, cJSON, libuv and Check (docs/facts.md 25, 38, 40, 41). */
+#include "tests/support/suite.h"
+
+#include <cjson/cJSON.h>
+#include <sodium.h>
+#include <uv.h>
+
+START_TEST(fact_25_cjson_keeps_numbers_as_doubles_and_duplicate_members)
+{
+    cJSON *one = cJSON_Parse("9007199254740993"), *two = cJSON_Parse("9007199254740992");
+    ck_assert(cJSON_Compare(one, two, 1));
+    cJSON_Delete(one);
+    cJSON_Delete(two);
+    cJSON *object = cJSON_Parse("{\"a\":1,\"a\":2}");
+    ck_assert_int_eq(cJSON_GetArraySize(object), 2);
+    ck_assert_int_eq(cJSON_GetObjectItem(object, "a")->valueint, 1);
+    cJSON_Delete(object);
+}
+END_TEST
+
+START_TEST(fact_40_the_state_of_generichash_needs_64_byte_alignment)
+{
+    ck_assert_int_ge(sodium_init(), 0);
+    ck_assert_uint_eq(_Alignof(crypto_generichash_state), 64);
+    ck_assert_uint_eq(sizeof(crypto_generichash_state) % 64, 0);
+}
+END_TEST
+
+/* RFC 7693 appendix A, cut to what libsodium offers: BLAKE2b-512 of "abc". */
+START_TEST(generichash_is_blake2b)
+{
+    unsigned char hash[64];
+    static const unsigned char wanted[8] = { 0xba, 0x80, 0xa5, 0x3f, 0x98, 0x1c, 0x4d, 0x0d };
+    ck_assert_int_ge(sodium_init(), 0);
+    ck_assert_int_eq(crypto_generichash(hash, sizeof hash, (const unsigned char *) "abc", 3, NULL, 0), 0);
+    ck_assert_int_eq(memcmp(hash, wanted, sizeof wanted), 0);
+}
+END_TEST
+
+static int wakes;
+
+static void on_wake(uv_async_t *wake)
+{
+    (void) wake;
+    wakes++;
+}
+
+START_TEST(fact_38_several_wake_ups_of_a_loop_are_one_call)
+{
+    uv_loop_t loop;
+    uv_async_t wake;
+    ck_assert_int_eq(uv_loop_init(&loop), 0);
+    ck_assert_int_eq(uv_async_init(&loop, &wake, on_wake), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(uv_async_send(&wake), 0);
+    }
+    (void) uv_run(&loop, UV_RUN_NOWAIT);
+    ck_assert_int_eq(wakes, 1);
+    uv_close((uv_handle_t *) &wake, NULL);
+    (void) uv_run(&loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&loop), 0);
+}
+END_TEST
+
+START_TEST(fact_41_check_finds_nothing_wrong_with_no_tests_at_all)
+{
+    SRunner *runner = srunner_create(suite_create("empty"));
+    srunner_run_all(runner, CK_SILENT);
+    ck_assert_int_eq(srunner_ntests_run(runner), 0);
+    ck_assert_int_eq(srunner_ntests_failed(runner), 0);
+    srunner_free(runner);
+}
+END_TEST
+
+SUITE(small)
+{
+    Suite *suite = suite_create("libraries/small");
+    CASE(suite, fact_25_cjson_keeps_numbers_as_doubles_and_duplicate_members);
+    CASE(suite, fact_40_the_state_of_generichash_needs_64_byte_alignment);
+    CASE(suite, generichash_is_blake2b);
+    CASE(suite, fact_38_several_wake_ups_of_a_loop_are_one_call);
+    CASE(suite, fact_41_check_finds_nothing_wrong_with_no_tests_at_all);
+    return suite;
+}
