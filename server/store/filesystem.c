@@ -21,18 +21,10 @@ static const struct filesystem_kind {
     unsigned long magic;
     const char *name;
 } refused_kinds[] = {
-    { NFS_SUPER_MAGIC, "nfs" },
-    { SMB_SUPER_MAGIC, "smb" },
-    { SMB2_SUPER_MAGIC, "smb2" },
-    { MAGIC_CIFS, "cifs" },
-    { V9FS_MAGIC, "9p" },
-    { AFS_SUPER_MAGIC, "afs" },
-    { AFS_FS_MAGIC, "afs" },
-    { CODA_SUPER_MAGIC, "coda" },
-    { NCP_SUPER_MAGIC, "ncp" },
-    { CEPH_SUPER_MAGIC, "ceph" },
-    { MAGIC_GFS2, "gfs2" },
-    { MAGIC_LUSTRE, "lustre" },
+    { NFS_SUPER_MAGIC, "nfs" },   { SMB_SUPER_MAGIC, "smb" },   { SMB2_SUPER_MAGIC, "smb2" },
+    { MAGIC_CIFS, "cifs" },       { V9FS_MAGIC, "9p" },         { AFS_SUPER_MAGIC, "afs" },
+    { AFS_FS_MAGIC, "afs" },      { CODA_SUPER_MAGIC, "coda" }, { NCP_SUPER_MAGIC, "ncp" },
+    { CEPH_SUPER_MAGIC, "ceph" }, { MAGIC_GFS2, "gfs2" },       { MAGIC_LUSTRE, "lustre" },
     { MAGIC_OCFS2, "ocfs2" },
 };
 

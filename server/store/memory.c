@@ -58,7 +58,8 @@ static struct entry *entry_find(const struct memory_store *memory, struct view t
 {
     uint64_t hash = entry_hash(memory, tenant, key);
     struct entry *entry = memory->buckets[hash % memory->bucket_count];
-    while (entry != NULL && !(entry->hash == hash && view_equal(entry->tenant, tenant) && view_equal(entry->key, key))) {
+    while (entry != NULL &&
+           !(entry->hash == hash && view_equal(entry->tenant, tenant) && view_equal(entry->key, key))) {
         entry = entry->next;
     }
     return entry;
@@ -222,8 +223,8 @@ static enum store_result memory_claim(struct store *store, const struct store_cl
     if (found->decision.verdict == VERDICT_REPLAY) {
         found->response = stored_response_new(&seen->record, seen->response->fields, seen->response->body);
     } else if (found->decision.verdict == VERDICT_FORWARD && claim->may_claim) {
-        if (!record_claim(&found->record, claim->command_id, &claim->fingerprint, &claim->credential,
-                          claim->run_ms_max, now_ms)) {
+        if (!record_claim(&found->record, claim->command_id, &claim->fingerprint, &claim->credential, claim->run_ms_max,
+                          now_ms)) {
             return STORE_FAILED;
         }
         memory_put(memory, claim, old, seen != NULL, found);

@@ -29,8 +29,8 @@ static bool sqlite_is_full(int code)
 enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, int code)
 {
     enum store_result result = sqlite_is_full(code) ? STORE_FULL : STORE_FAILED;
-    log_message(LOG_ERROR, "store", "could not %s: %s (%d: %s); the transaction is undone", tried,
-                sqlite3_errstr(code), code, sqlite3_errmsg(sqlite->db));
+    log_message(LOG_ERROR, "store", "could not %s: %s (%d: %s); the transaction is undone", tried, sqlite3_errstr(code),
+                code, sqlite3_errmsg(sqlite->db));
     return result;
 }
 
@@ -93,8 +93,8 @@ static enum store_result sqlite_commit(struct store *store)
     bool wrote = sqlite3_total_changes64(sqlite->db) != sqlite->changes_before;
     int64_t now_ms = store_now(store);
     /* Store time once a second, beside other writes; the window at once, before what it told of is gone from the table. */
-    if (wrote && (now_ms - sqlite->time_recorded_ms >= 1000 ||
-                  store->info.window_start_ms != sqlite->window_recorded_ms)) {
+    if (wrote &&
+        (now_ms - sqlite->time_recorded_ms >= 1000 || store->info.window_start_ms != sqlite->window_recorded_ms)) {
         enum store_result result = sqlite_record_time(sqlite, now_ms);
         if (result != STORE_OK) {
             sqlite_rollback(store);
@@ -223,8 +223,8 @@ static enum store_result sqlite_finish(struct store *store, const struct store_f
         return STORE_STALE;
     }
     if (code == SQLITE_OK && row.record.state == RECORD_COMPLETED) {
-        code = sqlite_response_insert(sqlite, row.row, finish->fields,
-                                      row.record.response_kept ? finish->body : VIEW(""));
+        code =
+            sqlite_response_insert(sqlite, row.row, finish->fields, row.record.response_kept ? finish->body : VIEW(""));
     }
     return code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "write an outcome", code);
 }

@@ -19,8 +19,9 @@
 #include <unistd.h>
 
 enum {
-    CHECK_BYTES_MAX = 64 * 1024 * 1024, /* a database up to here is read whole at start; a larger one is checked where it is used */
-    RECOVER_CHUNK = 256                 /* rows at once */
+    CHECK_BYTES_MAX =
+        64 * 1024 * 1024, /* a database up to here is read whole at start; a larger one is checked where it is used */
+    RECOVER_CHUNK = 256   /* rows at once */
 };
 
 /* One attempt to open. */
@@ -34,7 +35,7 @@ struct opening {
 };
 
 __attribute__((format(printf, 3, 4))) static bool open_refuse(struct opening *opening, int exit_code,
-                                                             const char *format, ...)
+                                                              const char *format, ...)
 {
     char text[2048];
     va_list arguments;
@@ -112,15 +113,15 @@ static bool open_check_place(struct opening *opening)
     }
     const char *network = filesystem_refused(opening->directory);
     if (network != NULL) {
-        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
-                           "%s is on a network file system (%s), where neither locks nor the log can be trusted. Name a "
-                           "file on a local disk with --store",
-                           opening->directory, network);
+        return open_refuse(
+            opening, STORE_EXIT_CANNOT_CREATE,
+            "%s is on a network file system (%s), where neither locks nor the log can be trusted. Name a "
+            "file on a local disk with --store",
+            opening->directory, network);
     }
     if (lstat(opening->path, &status) == 0) {
         if (S_ISDIR(status.st_mode)) {
-            return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
-                               "it is a directory. Name a file in it with --store");
+            return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "it is a directory. Name a file in it with --store");
         }
         if (!S_ISREG(status.st_mode)) {
             return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
@@ -133,10 +134,11 @@ static bool open_check_place(struct opening *opening)
         }
     }
     if (faccessat(AT_FDCWD, opening->directory, W_OK | X_OK, AT_EACCESS) != 0) {
-        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE,
-                           "the directory %s is not writable: %s. Give it to the user of this process (uid %u), or name "
-                           "another file with --store",
-                           opening->directory, strerror(errno), (unsigned) geteuid());
+        return open_refuse(
+            opening, STORE_EXIT_CANNOT_CREATE,
+            "the directory %s is not writable: %s. Give it to the user of this process (uid %u), or name "
+            "another file with --store",
+            opening->directory, strerror(errno), (unsigned) geteuid());
     }
     return true;
 }
@@ -159,10 +161,11 @@ static bool open_take_lock(struct opening *opening)
     struct stat status;
     bool there = stat(opening->path, &status) == 0 && status.st_size > 0;
     if (!there && lock->remembers) {
-        return open_refuse(opening, STORE_EXIT_UNUSABLE,
-                           "it is missing, but %s remembers it. Bring it back. To start anew on purpose remove the lock "
-                           "file too: every key is then forgotten, and a repeat of an old request is executed again",
-                           opening->lock_path);
+        return open_refuse(
+            opening, STORE_EXIT_UNUSABLE,
+            "it is missing, but %s remembers it. Bring it back. To start anew on purpose remove the lock "
+            "file too: every key is then forgotten, and a repeat of an old request is executed again",
+            opening->lock_path);
     }
     if (!lock_file_write(lock, opening->path, NULL)) {
         return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "its lock file %s: %s", opening->lock_path,
@@ -197,8 +200,8 @@ static bool open_database(struct opening *opening)
     (void) pthread_once(&once, sqlite_library_start);
     mode_t mask = umask(0077); /* 0600, which the -wal file takes over (docs/facts.md 38) */
     int code = sqlite3_open_v2(opening->path, &sqlite->db,
-                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                                   SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
+                               SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
+                                   SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
                                NULL);
     (void) umask(mask);
     if (code != SQLITE_OK) {
@@ -218,7 +221,8 @@ static bool open_check_format(struct opening *opening, int *version)
     struct buf why = { .ptr = NULL };
     int64_t application = 0, schema = 0, user = 0;
     buf_init(&why, sizeof room);
-    bool read = sqlite_pragma_lock(sqlite->db, &why) && sqlite_pragma_number(sqlite->db, "application_id", &application) &&
+    bool read = sqlite_pragma_lock(sqlite->db, &why) &&
+                sqlite_pragma_number(sqlite->db, "application_id", &application) &&
                 sqlite_pragma_number(sqlite->db, "user_version", &user) &&
                 sqlite_pragma_number(sqlite->db, "schema_version", &schema);
     (void) snprintf(room, sizeof room, "%.*s", VIEW_ARGS(buf_view(&why)));
@@ -451,8 +455,8 @@ static bool open_all(struct opening *opening)
     if (opening->fresh && !open_make_identity(opening)) {
         return false;
     }
-    if ((!opening->fresh && !open_check_damage(opening)) || !open_read_identity(opening) ||
-        !open_start_time(opening) || !open_recover(opening)) {
+    if ((!opening->fresh && !open_check_damage(opening)) || !open_read_identity(opening) || !open_start_time(opening) ||
+        !open_recover(opening)) {
         return false;
     }
     sqlite_pragma_describe(sqlite->db, info->description, sizeof info->description);

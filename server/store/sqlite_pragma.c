@@ -19,15 +19,15 @@ static const struct pragma pragmas_lock[] = {
 
 static const struct pragma pragmas[] = {
     { "journal_mode", "WAL", "wal" },
-    { "synchronous", "FULL", "2" },                       /* one fdatasync per commit (facts 15) */
-    { "wal_autocheckpoint", "0", "0" },                   /* its errors are thrown away (facts 16) */
-    { "mmap_size", "0", "0" },                            /* an I/O error would be a crash */
-    { "temp_store", "MEMORY", "2" },                      /* no second disk that can be full */
-    { "cell_size_check", "ON", "1" },                     /* damage is seen sooner */
-    { "trusted_schema", "OFF", "0" },                     /* nothing in the file is run */
-    { "cache_size", "-16384", "-16384" },                 /* KiB at most; grows with use, nothing is set aside */
-    { "journal_size_limit", "67108864", "67108864" },     /* bytes that a log may keep after it was emptied */
-    { "busy_timeout", "250", "250" },                     /* only while opening can anybody be in the way */
+    { "synchronous", "FULL", "2" },                   /* one fdatasync per commit (facts 15) */
+    { "wal_autocheckpoint", "0", "0" },               /* its errors are thrown away (facts 16) */
+    { "mmap_size", "0", "0" },                        /* an I/O error would be a crash */
+    { "temp_store", "MEMORY", "2" },                  /* no second disk that can be full */
+    { "cell_size_check", "ON", "1" },                 /* damage is seen sooner */
+    { "trusted_schema", "OFF", "0" },                 /* nothing in the file is run */
+    { "cache_size", "-16384", "-16384" },             /* KiB at most; grows with use, nothing is set aside */
+    { "journal_size_limit", "67108864", "67108864" }, /* bytes that a log may keep after it was emptied */
+    { "busy_timeout", "250", "250" },                 /* only while opening can anybody be in the way */
 };
 
 /* The value of a pragma as text; empty when there is none. */

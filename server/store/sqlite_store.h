@@ -40,12 +40,12 @@ struct sqlite_store {
     sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
     struct lock_file lock;
     uint8_t hash_key[DIGEST_KEY_BYTES];
-    sqlite3_int64 changes_before;     /* total changes when the transaction began */
-    int64_t time_recorded_ms;         /* store time last written to meta */
-    int64_t window_recorded_ms;       /* window_start_ms last written to meta */
-    int wal_pages;                    /* not yet checkpointed */
-    int64_t wal_written_ms;           /* monotonic: of the newest commit that wrote */
-    int64_t checkpoint_again_ms;      /* monotonic: not before, after one that found the disk full */
+    sqlite3_int64 changes_before; /* total changes when the transaction began */
+    int64_t time_recorded_ms;     /* store time last written to meta */
+    int64_t window_recorded_ms;   /* window_start_ms last written to meta */
+    int wal_pages;                /* not yet checkpointed */
+    int64_t wal_written_ms;       /* monotonic: of the newest commit that wrote */
+    int64_t checkpoint_again_ms;  /* monotonic: not before, after one that found the disk full */
 };
 
 /* A command as it stands in the table. */

@@ -17,8 +17,8 @@
 
 enum store_result {
     STORE_OK,
-    STORE_STALE,     /* finish: that execution does not hold the command any more; nothing changed */
-    STORE_FULL,      /* no room: nothing was written; replays and look-ups go on */
+    STORE_STALE, /* finish: that execution does not hold the command any more; nothing changed */
+    STORE_FULL,  /* no room: nothing was written; replays and look-ups go on */
     STORE_FAILED,
     STORE_UNCERTAIN,
     STORE_DOWN,
@@ -47,9 +47,9 @@ struct store_identity_settings {
 struct store_options {
     const char *path; /* "memory" is not for the SQLite one */
     struct store_identity_settings identity;
-    int64_t max_downtime_ms;           /* most that the clock may advance store time while we were down */
-    struct retention crash_retention;  /* for commands that recovery finds in progress */
-    const struct store_clock *clock;   /* NULL: the system's; must outlive the store */
+    int64_t max_downtime_ms;          /* most that the clock may advance store time while we were down */
+    struct retention crash_retention; /* for commands that recovery finds in progress */
+    const struct store_clock *clock;  /* NULL: the system's; must outlive the store */
 };
 
 /* Known after open. */
@@ -64,20 +64,20 @@ struct store_info {
 /* A stored response: one allocation, freed by whoever took it with free(). */
 struct stored_response {
     int status;
-    bool kept;           /* false: the body was over response_keep_max */
-    struct view fields;  /* field block, into this allocation */
+    bool kept;          /* false: the body was over response_keep_max */
+    struct view fields; /* field block, into this allocation */
     struct view body;
 };
 
 struct store_claim {
     struct view tenant, key;
-    struct view method, target;   /* for the status resource: origin form without query */
+    struct view method, target; /* for the status resource: origin form without query */
     struct fingerprint fingerprint;
     struct credential credential;
     uint8_t command_id[COMMAND_ID_BYTES]; /* random; used when the record is new */
-    int64_t run_ms_max;           /* deadline of the claim from now */
+    int64_t run_ms_max;                   /* deadline of the claim from now */
     bool may_wait;
-    bool may_claim;               /* false (drain, limits): decide, but write nothing */
+    bool may_claim; /* false (drain, limits): decide, but write nothing */
 };
 
 struct store_found {
@@ -99,10 +99,10 @@ struct store_finish {
 };
 
 struct store_sweep {
-    unsigned limit;      /* rows to touch at most */
-    unsigned expired;    /* out: bodies dropped, records turned into tombstones */
-    unsigned forgotten;  /* out: rows removed */
-    bool more;           /* out: the limit was met */
+    unsigned limit;     /* rows to touch at most */
+    unsigned expired;   /* out: bodies dropped, records turned into tombstones */
+    unsigned forgotten; /* out: rows removed */
+    bool more;          /* out: the limit was met */
 };
 
 struct store_class {
@@ -110,19 +110,30 @@ struct store_class {
     enum store_result (*begin)(struct store *store);
     enum store_result (*commit)(struct store *store);
     void (*rollback)(struct store *store);
-    enum store_result (*claim)(struct store *store, const struct store_claim *claim, int64_t now_ms, struct store_found *found);
-    enum store_result (*finish)(struct store *store, const struct store_finish *finish, int64_t now_ms, struct record *after);
+    enum store_result (*claim)(struct store *store, const struct store_claim *claim, int64_t now_ms,
+                               struct store_found *found);
+    enum store_result (*finish)(struct store *store, const struct store_finish *finish, int64_t now_ms,
+                                struct record *after);
     enum store_result (*look_up)(struct store *store, struct view tenant, struct view key, int64_t now_ms,
                                  struct store_found *found); /* writes nothing; decision is not set */
-    enum store_result (*void_key)(struct store *store, const struct store_claim *claim, const struct retention *retention, int64_t now_ms,
+    enum store_result (*void_key)(struct store *store, const struct store_claim *claim,
+                                  const struct retention *retention, int64_t now_ms,
                                   struct store_found *found); /* claimed=true: voided now; else `record` is why not */
     enum store_result (*sweep)(struct store *store, struct store_sweep *sweep, int64_t now_ms);
-    enum store_result (*touch)(struct store *store, int64_t now_ms); /* writes a little, so that the commit has to meet the disk */
-    enum store_result (*idle)(struct store *store); /* housekeeping between transactions (checkpoint); errors as commit */
+    enum store_result (*touch)(struct store *store,
+                               int64_t now_ms); /* writes a little, so that the commit has to meet the disk */
+    enum store_result (*idle)(
+        struct store *store);           /* housekeeping between transactions (checkpoint); errors as commit */
     void (*close)(struct store *store); /* after a clean stop nothing is left to recover */
 };
 
-enum store_fault_point { STORE_FAULT_BEGIN, STORE_FAULT_COMMIT, STORE_FAULT_CLAIM, STORE_FAULT_FINISH, STORE_FAULT_COUNT };
+enum store_fault_point {
+    STORE_FAULT_BEGIN,
+    STORE_FAULT_COMMIT,
+    STORE_FAULT_CLAIM,
+    STORE_FAULT_FINISH,
+    STORE_FAULT_COUNT
+};
 
 struct store_fault {
     unsigned countdown; /* 0: nothing planted */
@@ -136,9 +147,9 @@ struct store {
     struct store_info info;
     const struct store_clock *clock;
     int64_t time_base_ms, time_base_monotonic_ms;
-    bool down;    /* an earlier operation was UNCERTAIN */
-    bool open;    /* between begin and commit or rollback */
-    bool broken;  /* an operation of this transaction was FAILED or FULL: it can only be rolled back */
+    bool down;   /* an earlier operation was UNCERTAIN */
+    bool open;   /* between begin and commit or rollback */
+    bool broken; /* an operation of this transaction was FAILED or FULL: it can only be rolled back */
     struct store_fault fault[STORE_FAULT_COUNT];
 };
 
@@ -160,8 +171,8 @@ void store_rollback(struct store *store);
 enum store_result store_claim_key(struct store *store, const struct store_claim *claim, struct store_found *found);
 enum store_result store_finish_command(struct store *store, const struct store_finish *finish, struct record *after);
 enum store_result store_look_up(struct store *store, struct view tenant, struct view key, struct store_found *found);
-enum store_result store_void_key(struct store *store, const struct store_claim *claim, const struct retention *retention,
-                                 struct store_found *found);
+enum store_result store_void_key(struct store *store, const struct store_claim *claim,
+                                 const struct retention *retention, struct store_found *found);
 enum store_result store_sweep_some(struct store *store, struct store_sweep *sweep);
 enum store_result store_touch(struct store *store);
 enum store_result store_idle(struct store *store);
@@ -171,7 +182,8 @@ const char *store_result_name(enum store_result result);
 
 /* Fault points, for tests: the n-th coming call of that operation (1: the next) gives `result` instead. FAILED, FULL: the operation is not
  * done. UNCERTAIN for commit: it is done or not, by `really`. */
-void store_fault_plant(struct store *store, enum store_fault_point point, unsigned nth, enum store_result result, bool really);
+void store_fault_plant(struct store *store, enum store_fault_point point, unsigned nth, enum store_result result,
+                       bool really);
 
 /* --- for implementations --- */
 

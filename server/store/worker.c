@@ -197,7 +197,8 @@ static enum store_result batch_run(struct store_worker *worker, struct task_queu
         if (result == STORE_FULL) {
             result = batch_pass(worker, batch, PASS_READS_ONLY, touch, wrote);
         }
-    } else if (result == STORE_FAILED && batch->outcomes.count > 0 && task_queues_count(batch) > batch->outcomes.count) {
+    } else if (result == STORE_FAILED && batch->outcomes.count > 0 &&
+               task_queues_count(batch) > batch->outcomes.count) {
         result = batch_pass(worker, batch, PASS_OUTCOMES_ONLY, touch, wrote);
     }
     if (result != STORE_OK) {

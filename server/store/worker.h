@@ -17,25 +17,27 @@ enum store_task_kind { STORE_TASK_CLAIM, STORE_TASK_FINISH, STORE_TASK_LOOK_UP, 
 /* Lives inside its owner (an exchange), is submitted again and again but never twice at once. Views in `claim` and `finish` must stay
  * valid until `done`. */
 struct store_task {
-    struct loop_message message;            /* private between submit and done */
+    struct loop_message message; /* private between submit and done */
     enum store_task_kind kind;
-    struct loop *home;                      /* done() runs there */
+    struct loop *home; /* done() runs there */
     void (*done)(struct store_task *task);
     /* in */
-    struct store_claim claim;               /* CLAIM, VOID; LOOK_UP uses tenant and key */
-    struct store_finish finish;             /* FINISH */
-    struct retention retention;             /* VOID */
+    struct store_claim claim;   /* CLAIM, VOID; LOOK_UP uses tenant and key */
+    struct store_finish finish; /* FINISH */
+    struct retention retention; /* VOID */
     /* out */
     enum store_result result;
-    struct store_found found;               /* CLAIM, LOOK_UP, VOID; response goes to the owner */
-    struct record after;                    /* FINISH */
+    struct store_found found; /* CLAIM, LOOK_UP, VOID; response goes to the owner */
+    struct record after;      /* FINISH */
 };
 
 struct store_worker_options {
     unsigned claims_max, reads_max; /* queued at most */
     unsigned sweep_batch;
     int64_t sweep_every_ms;
-    void (*failed)(void *context); /* once, from the store thread: the store is down (UNCERTAIN); the process should drain and exit */
+    void (*failed)(
+        void *
+            context); /* once, from the store thread: the store is down (UNCERTAIN); the process should drain and exit */
     void *context;
 };
 

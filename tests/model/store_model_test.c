@@ -13,7 +13,7 @@ enum operation {
     FINISH_COMPLETED,
     FINISH_RELEASED,
     FINISH_UNKNOWN,
-    FINISH_OLD, /* by an execution that may have lost the command */
+    FINISH_OLD,     /* by an execution that may have lost the command */
     FINISH_FOREIGN, /* with the row of another key */
     LOOK_UP,
     VOID,
@@ -21,8 +21,8 @@ enum operation {
     OPERATION_COUNT
 };
 static const char *const operation_names[OPERATION_COUNT] = {
-    "claim", "claim-unallowed", "claim-payload", "claim-credential", "complete", "release",
-    "lose",  "finish-old",      "finish-foreign", "look-up",         "void",     "sweep",
+    "claim", "claim-unallowed", "claim-payload",  "claim-credential", "complete", "release",
+    "lose",  "finish-old",      "finish-foreign", "look-up",          "void",     "sweep",
 };
 
 /* What came of it: a name of at most this many per operation. */
@@ -118,7 +118,9 @@ static unsigned below(unsigned bound)
     return suite_random_below(&model.random, bound);
 }
 
-#define SAME(a, b) ck_assert_msg((a) == (b), "step %u: %s differs: sqlite %lld, memory %lld", model.step, #a, (long long) (a), (long long) (b))
+#define SAME(a, b)                                                                                                     \
+    ck_assert_msg((a) == (b), "step %u: %s differs: sqlite %lld, memory %lld", model.step, #a, (long long) (a),        \
+                  (long long) (b))
 
 static void compare_records(const struct record *a, const struct record *b)
 {
@@ -175,8 +177,8 @@ static void do_claim(enum operation operation, unsigned key)
     char text[16];
     struct store_found found[STORES];
     key_text(key, text);
-    struct store_claim claim = fixture_claim(text, operation == CLAIM_OTHER_PAYLOAD ? 2 : 1,
-                                             operation == CLAIM_OTHER_CREDENTIAL ? 2 : 1);
+    struct store_claim claim =
+        fixture_claim(text, operation == CLAIM_OTHER_PAYLOAD ? 2 : 1, operation == CLAIM_OTHER_CREDENTIAL ? 2 : 1);
     claim.may_claim = operation != CLAIM_UNALLOWED;
     claim.may_wait = below(2) == 0;
     claim.run_ms_max = 1 + below(3000);
@@ -262,9 +264,9 @@ static void do_void(unsigned key)
     }
     compare_found(&found[SQLITE], &found[MEMORY]);
     enum record_state state = record_state_at(&found[MEMORY].record, store_now(model.store[MEMORY]));
-    count_result(VOID, !found[MEMORY].claimed                 ? record_state_name(state)
+    count_result(VOID, !found[MEMORY].claimed                ? record_state_name(state)
                        : found[MEMORY].record.execution == 0 ? "voided unseen"
-                                                              : "voided released");
+                                                             : "voided released");
 }
 
 static void do_sweep(void)
@@ -306,9 +308,22 @@ static void do_one(void)
 {
     /* Weights: claims and outcomes that fit make the rest interesting. */
     static const enum operation wheel[] = {
-        CLAIM_SAME,      CLAIM_SAME,          CLAIM_SAME,      CLAIM_SAME,      CLAIM_UNALLOWED, CLAIM_OTHER_PAYLOAD,
-        FINISH_COMPLETED, FINISH_COMPLETED,   FINISH_RELEASED, FINISH_UNKNOWN,  FINISH_OLD,      CLAIM_OTHER_CREDENTIAL,
-        FINISH_FOREIGN,  LOOK_UP,             VOID,            SWEEP,
+        CLAIM_SAME,
+        CLAIM_SAME,
+        CLAIM_SAME,
+        CLAIM_SAME,
+        CLAIM_UNALLOWED,
+        CLAIM_OTHER_PAYLOAD,
+        FINISH_COMPLETED,
+        FINISH_COMPLETED,
+        FINISH_RELEASED,
+        FINISH_UNKNOWN,
+        FINISH_OLD,
+        CLAIM_OTHER_CREDENTIAL,
+        FINISH_FOREIGN,
+        LOOK_UP,
+        VOID,
+        SWEEP,
     };
     enum operation operation = wheel[below(sizeof wheel / sizeof wheel[0])];
     unsigned key = below(KEYS);

@@ -394,7 +394,8 @@ START_TEST(a_forgotten_key_is_new_and_its_old_execution_is_stale)
     struct store_found first = fixture_claim_now(store, "k", 1, 0);
     ck_assert_int_eq(fixture_finish_now(store, "k", &first, OUTCOME_COMPLETED), STORE_OK);
     fixture_advance(FIXTURE_TOMBSTONE_MS);
-    struct store_found second = fixture_claim_now(store, "k", 2, 0); /* another payload: nothing is left to differ from */
+    struct store_found second =
+        fixture_claim_now(store, "k", 2, 0); /* another payload: nothing is left to differ from */
     ck_assert(second.claimed);
     ck_assert_int_ne(second.row, first.row);
     ck_assert_int_eq(fixture_finish_now(store, "k", &first, OUTCOME_COMPLETED), STORE_STALE);
@@ -411,7 +412,8 @@ START_TEST(a_sweep_takes_the_oldest_first_and_stops_at_its_limit)
     for (int i = 0; i < 5; i++) {
         (void) snprintf(key, sizeof key, "k%d", i);
         struct store_found found = fixture_claim_now(store, key, 1, 0);
-        ck_assert_int_eq(fixture_finish_now(store, key, &found, i == 4 ? OUTCOME_NOT_EXECUTED : OUTCOME_COMPLETED), STORE_OK);
+        ck_assert_int_eq(fixture_finish_now(store, key, &found, i == 4 ? OUTCOME_NOT_EXECUTED : OUTCOME_COMPLETED),
+                         STORE_OK);
     }
     struct store_sweep sweep = fixture_sweep(store, 2);
     ck_assert_uint_eq(sweep.expired + sweep.forgotten, 0);
@@ -531,9 +533,9 @@ START_TEST(a_planted_fault_strikes_at_its_call_and_only_there)
         unsigned nth; /* the call of round 2: a look-up begins and commits too */
         enum store_result result;
     } rows[] = {
-        { STORE_FAULT_BEGIN, 3, STORE_FAILED },  { STORE_FAULT_CLAIM, 2, STORE_FULL },
-        { STORE_FAULT_CLAIM, 2, STORE_FAILED },  { STORE_FAULT_FINISH, 2, STORE_FAILED },
-        { STORE_FAULT_COMMIT, 3, STORE_FULL },   { STORE_FAULT_COMMIT, 3, STORE_FAILED },
+        { STORE_FAULT_BEGIN, 3, STORE_FAILED }, { STORE_FAULT_CLAIM, 2, STORE_FULL },
+        { STORE_FAULT_CLAIM, 2, STORE_FAILED }, { STORE_FAULT_FINISH, 2, STORE_FAILED },
+        { STORE_FAULT_COMMIT, 3, STORE_FULL },  { STORE_FAULT_COMMIT, 3, STORE_FAILED },
     };
     struct store *store = open_store(_i);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

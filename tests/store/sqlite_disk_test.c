@@ -141,7 +141,8 @@ START_TEST(a_limit_met_in_mid_transaction_is_full_and_undoes_it)
 {
     struct store_options options = start(NULL);
     struct store *store = fixture_open(&options);
-    ck_assert_int_eq(sqlite3_exec(sqlite_store_of(store)->db, "PRAGMA max_page_count = 12", NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(sqlite_store_of(store)->db, "PRAGMA max_page_count = 12", NULL, NULL, NULL),
+                     SQLITE_OK);
     enum store_result result = STORE_OK;
     int made = 0;
     while (result == STORE_OK && made < 10000) {
@@ -259,6 +260,41 @@ START_TEST(an_open_transaction_that_sqlite_undid_by_itself_takes_nothing_more)
 }
 END_TEST
 
+static int64_t count_rows(struct store *store, const char *table)
+{
+    char sql[64];
+    sqlite3_stmt *statement;
+    (void) snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", table);
+    ck_assert_int_eq(sqlite3_prepare_v2(sqlite_store_of(store)->db, sql, -1, &statement, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+    int64_t count = sqlite3_column_int64(statement, 0);
+    ck_assert_int_eq(sqlite3_finalize(statement), SQLITE_OK);
+    return count;
+}
+
+START_TEST(what_has_expired_or_is_forgotten_leaves_the_tables)
+{
+    struct store_options options = start(NULL);
+    struct store *store = fixture_open(&options);
+    struct store_found swept = fixture_claim_now(store, "swept", 1, 0);
+    struct store_found taken = fixture_claim_now(store, "taken anew", 1, 0);
+    ck_assert_int_eq(fixture_finish_now(store, "swept", &swept, OUTCOME_COMPLETED), STORE_OK);
+    ck_assert_int_eq(fixture_finish_now(store, "taken anew", &taken, OUTCOME_COMPLETED), STORE_OK);
+    ck_assert_int_eq(count_rows(store, "responses"), 2);
+    fixture_advance(FIXTURE_TTL_MS);
+    ck_assert_uint_eq(fixture_sweep(store, 1).expired, 1);
+    ck_assert_int_eq(count_rows(store, "responses"), 1);
+    fixture_advance(FIXTURE_TOMBSTONE_MS);
+    ck_assert(fixture_claim_now(store, "taken anew", 1, 0).claimed);
+    ck_assert_int_eq(count_rows(store, "responses"), 0);
+    ck_assert_int_eq(count_rows(store, "commands"), 2);
+    ck_assert_uint_eq(fixture_sweep(store, 10).forgotten, 1);
+    ck_assert_int_eq(count_rows(store, "commands"), 1);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
 /* --- size and speed --- */
 
 static char fields_text[140], body_text[300];
@@ -354,6 +390,7 @@ SUITE(store_sqlite_disk)
     CASE(suite, a_checkpoint_that_fails_is_not_thrown_away);
     CASE_LOOP(suite, a_row_that_cannot_be_right_is_never_used, DAMAGE_ROWS);
     CASE(suite, an_open_transaction_that_sqlite_undid_by_itself_takes_nothing_more);
+    CASE(suite, what_has_expired_or_is_forgotten_leaves_the_tables);
     CASE(suite, a_key_costs_at_most_850_bytes_of_disk);
     CASE(suite, the_log_stays_bounded_under_load);
     return suite;

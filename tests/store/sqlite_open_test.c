@@ -72,9 +72,9 @@ START_TEST(the_pragmas_that_the_promise_rests_on_read_back)
     static const struct {
         const char *name, *value;
     } rows[] = {
-        { "locking_mode", "exclusive" }, { "journal_mode", "wal" }, { "synchronous", "2" },
-        { "wal_autocheckpoint", "0" },   { "mmap_size", "0" },      { "temp_store", "2" },
-        { "cell_size_check", "1" },      { "trusted_schema", "0" }, { "cache_size", "-16384" },
+        { "locking_mode", "exclusive" },    { "journal_mode", "wal" }, { "synchronous", "2" },
+        { "wal_autocheckpoint", "0" },      { "mmap_size", "0" },      { "temp_store", "2" },
+        { "cell_size_check", "1" },         { "trusted_schema", "0" }, { "cache_size", "-16384" },
         { "application_id", "1312966995" }, { "user_version", "1" },   { "page_size", "4096" },
     };
     struct store_options options = start();
@@ -281,19 +281,22 @@ START_TEST(network_file_systems_are_refused_and_local_ones_are_not)
         unsigned long magic;
         const char *fuse_type, *refused;
     } rows[] = {
-        { 0x6969, "", "nfs" },          { 0xFF534D42, "", "cifs" },
-        { 0xFE534D42, "", "smb2" },     { 0x517B, "", "smb" },
-        { 0x01021997, "", "9p" },       { 0x00C36400, "", "ceph" },
+        { 0x6969, "", "nfs" },
+        { 0xFF534D42, "", "cifs" },
+        { 0xFE534D42, "", "smb2" },
+        { 0x517B, "", "smb" },
+        { 0x01021997, "", "9p" },
+        { 0x00C36400, "", "ceph" },
         { 0x65735546, "fuse.sshfs", "fuse.sshfs" },
         { 0x65735546, "fuse.glusterfs", "fuse.glusterfs" },
         { 0x65735546, "fuse.fuse-overlayfs", NULL },
         { 0x65735546, "fuseblk", NULL }, /* ntfs-3g */
         { 0x65735546, "", NULL },
-        { 0xEF53, "", NULL },           /* ext4 */
-        { 0x58465342, "", NULL },       /* xfs */
-        { 0x9123683E, "", NULL },       /* btrfs */
-        { 0x01021994, "", NULL },       /* tmpfs */
-        { 0x794C7630, "", NULL },       /* overlayfs */
+        { 0xEF53, "", NULL },     /* ext4 */
+        { 0x58465342, "", NULL }, /* xfs */
+        { 0x9123683E, "", NULL }, /* btrfs */
+        { 0x01021994, "", NULL }, /* tmpfs */
+        { 0x794C7630, "", NULL }, /* overlayfs */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *kind = filesystem_refused_kind(rows[i].magic, rows[i].fuse_type);

@@ -77,7 +77,7 @@ static inline void fixture_remove(const char *directory)
 static inline struct store_options fixture_options(const char *path)
 {
     ck_assert(digest_init());
-    log_setup(getenv("NONBIS_TEST_LOG") != NULL ? LOG_DEBUG : (enum log_level) -1, LOG_TEXT);
+    log_setup(getenv("NONBIS_TEST_LOG") != NULL ? LOG_DEBUG : (enum log_level) - 1, LOG_TEXT);
     return (struct store_options){
         .path = path,
         .identity = { VIEW("none"), VIEW("authorization,x-api-key"), FINGERPRINT_VERSION },
@@ -124,7 +124,8 @@ static inline struct store_claim fixture_claim(const char *key, unsigned payload
     return claim;
 }
 
-static inline struct store_finish fixture_finish(const char *key, const struct store_found *claimed, enum outcome_kind kind)
+static inline struct store_finish fixture_finish(const char *key, const struct store_found *claimed,
+                                                 enum outcome_kind kind)
 {
     struct store_finish finish = {
         .row = claimed->row,
@@ -165,8 +166,8 @@ static inline struct store_found fixture_claim_now(struct store *store, const ch
     return found;
 }
 
-static inline enum store_result fixture_finish_now(struct store *store, const char *key, const struct store_found *claimed,
-                                                   enum outcome_kind kind)
+static inline enum store_result fixture_finish_now(struct store *store, const char *key,
+                                                   const struct store_found *claimed, enum outcome_kind kind)
 {
     struct store_finish finish = fixture_finish(key, claimed, kind);
     struct record after;

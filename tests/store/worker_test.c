@@ -315,11 +315,16 @@ START_TEST(a_failed_batch_fails_its_look_ups_too_but_saves_the_outcomes_where_it
     store_fault_plant(store, row->point, row->point == STORE_FAULT_COMMIT ? row->nth + 1 : row->nth, row->fault, false);
     gate_hold(false);
     wait_done(8);
-    ck_assert_msg(tasks[3].task.result == row->outcome, "%s: outcome %s", row->what, store_result_name(tasks[3].task.result));
-    ck_assert_msg(tasks[4].task.result == row->claim, "%s: claim %s", row->what, store_result_name(tasks[4].task.result));
-    ck_assert_msg(tasks[5].task.result == row->repeat, "%s: repeat %s", row->what, store_result_name(tasks[5].task.result));
-    ck_assert_msg(tasks[6].task.result == row->read, "%s: look-up %s", row->what, store_result_name(tasks[6].task.result));
-    ck_assert_msg(tasks[7].task.result == row->claim, "%s: void %s", row->what, store_result_name(tasks[7].task.result));
+    ck_assert_msg(tasks[3].task.result == row->outcome, "%s: outcome %s", row->what,
+                  store_result_name(tasks[3].task.result));
+    ck_assert_msg(tasks[4].task.result == row->claim, "%s: claim %s", row->what,
+                  store_result_name(tasks[4].task.result));
+    ck_assert_msg(tasks[5].task.result == row->repeat, "%s: repeat %s", row->what,
+                  store_result_name(tasks[5].task.result));
+    ck_assert_msg(tasks[6].task.result == row->read, "%s: look-up %s", row->what,
+                  store_result_name(tasks[6].task.result));
+    ck_assert_msg(tasks[7].task.result == row->claim, "%s: void %s", row->what,
+                  store_result_name(tasks[7].task.result));
     ck_assert(!tasks[4].task.found.claimed);
     ck_assert(!tasks[7].task.found.claimed);
     ck_assert_int_eq(tasks[5].task.found.decision.verdict, row->repeat == STORE_OK ? VERDICT_IN_PROGRESS : 0);
@@ -381,9 +386,12 @@ START_TEST(expired_records_are_swept_between_batches_until_none_is_left)
         struct store_found found = fixture_claim_now(store, key, 1, 0);
         ck_assert_int_eq(fixture_finish_now(store, key, &found, OUTCOME_COMPLETED), STORE_OK);
     }
-    struct store_worker_options worker_options = {
-        .claims_max = 1, .reads_max = 1, .sweep_batch = 10, .sweep_every_ms = 1, .failed = worker_failed, .context = &failed_calls
-    };
+    struct store_worker_options worker_options = { .claims_max = 1,
+                                                   .reads_max = 1,
+                                                   .sweep_batch = 10,
+                                                   .sweep_every_ms = 1,
+                                                   .failed = worker_failed,
+                                                   .context = &failed_calls };
     loop = loop_new();
     struct store_worker *worker = store_worker_start(store, &worker_options);
     struct store_worker_figures figures = { .sweep_expired = 0 };

@@ -179,14 +179,14 @@ static long resident_max_kib(void)
     return usage.ru_maxrss;
 }
 
-START_TEST(a_large_answer_that_is_often_paused_flows_in_flat_memory)
+START_TEST(a_large_answer_flows_in_flat_memory_paused_or_not)
 {
     static char part[64 * 1024 + 1];
     memset(part, 'x', sizeof part - 1);
     static const struct peer_step large[] = { DO(PEER_BODY), SEND("HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n"),
                                               { PEER_SEND, part, 1024 }, PEER_END };
     struct probe probe;
-    struct probe_call call = { .deed = PROBE_PAUSE_AT_BODY };
+    struct probe_call call = { .deed = _i == 0 ? PROBE_NOTHING : PROBE_PAUSE_AT_BODY };
     probe_open(&probe, probe_options());
     peer_script_default(probe.peer, large);
     long before_kib = resident_max_kib();
@@ -199,6 +199,9 @@ START_TEST(a_large_answer_that_is_often_paused_flows_in_flat_memory)
         }
         if (call.ends > 0) {
             break;
+        }
+        if (_i == 0) {
+            continue;
         }
         ck_assert_uint_eq(call.bodies, bodies + 1); /* one, then it was paused */
         if (pauses++ % 64 == 0) {
@@ -275,6 +278,37 @@ START_TEST(a_pause_before_the_answer_holds_the_answer)
     probe_wait(&call);
     ck_assert_int_eq(call.end, ATTEMPT_COMPLETE);
     probe_expect_body(&call, "ok");
+    probe_done(&call);
+    probe_close(&probe);
+}
+END_TEST
+
+START_TEST(a_pause_stops_the_reading_of_what_is_already_there)
+{
+    static char part[64 * 1024 + 1];
+    memset(part, 'x', sizeof part - 1);
+    static const struct peer_step ready[] = { DO(PEER_BODY), SEND("HTTP/1.1 200 OK\r\nContent-Length: 262144\r\n\r\n"),
+                                              { PEER_SEND, part, 4 }, DO(PEER_WAIT), PEER_END };
+    struct probe probe;
+    struct probe_call call = { .deed = PROBE_PAUSE_AT_HEAD };
+    probe_open(&probe, probe_options());
+    peer_script_default(probe.peer, ready);
+    probe_start(&probe, &call, UPSTREAM_PASSTHROUGH, "GET /f HTTP/1.1\r\nHost: h\r\n\r\n");
+    upstream_pause(call.call);
+    while (peer_count_whole(probe.peer) == 0) {
+        (void) loop_run_once(probe.loop, false);
+    }
+    ck_assert(peer_wait_stalled(probe.peer, 1)); /* more than one read is waiting in the kernel */
+    upstream_resume(call.call);
+    while (call.heads == 0) {
+        probe_turn(&probe);
+    }
+    turn_without_waiting(&probe);
+    ck_assert_uint_eq(call.bodies, 0);
+    upstream_resume(call.call);
+    probe_wait(&call);
+    ck_assert_int_eq(call.end, ATTEMPT_COMPLETE);
+    ck_assert_uint_eq(call.body_bytes, 262144);
     probe_done(&call);
     probe_close(&probe);
 }
@@ -402,8 +436,9 @@ SUITE(upstream_stream)
     CASE(suite, an_upload_waits_for_a_handler_that_does_not_read);
     CASE(suite, an_answer_before_the_upload_ended_passes_and_the_rest_is_swallowed);
     CASE(suite, an_early_answer_is_read_although_the_handler_reset_the_upload);
-    CASE(suite, a_large_answer_that_is_often_paused_flows_in_flat_memory);
+    CASE_LOOP(suite, a_large_answer_flows_in_flat_memory_paused_or_not, 2);
     CASE_LOOP(suite, what_was_read_before_a_pause_is_told_after_it, PAUSES);
+    CASE(suite, a_pause_stops_the_reading_of_what_is_already_there);
     CASE(suite, a_pause_before_the_answer_holds_the_answer);
     CASE_LOOP(suite, an_abort_while_connecting_leaves_nothing, 2);
     CASE_LOOP(suite, a_call_that_hangs_is_given_up_by_the_timer_of_its_caller, 2);
