@@ -27,6 +27,7 @@ struct edge_head {
     struct header_span headers;
     struct view peer;       /* numeric address without port; "unix" for Unix sockets */
     bool peer_is_loopback;
+    bool exact;             /* every byte of it is accounted for; else it can be read in two ways (request_layout.c) */
 };
 
 enum edge_take { EDGE_REPLIED, EDGE_COLLECT, EDGE_STREAM };
@@ -64,6 +65,9 @@ void edge_free(struct edge *edge);
 
 void edge_set_user(struct edge_request *request, void *user);
 void *edge_user(const struct edge_request *request);
+
+/* The connection ends with this request's answer, whatever it is. From head() on. */
+void edge_close_after(struct edge_request *request);
 
 struct edge_reply {
     int status;

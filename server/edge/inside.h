@@ -33,7 +33,7 @@ struct edge {
     struct loop_timer later;  /* libmicrohttpd's own timeouts, and ours */
     struct list connections;  /* struct edge_connection, by start of what they wait for */
     struct list lingers;      /* struct edge_linger */
-    struct loop_timer sweep;         /* looks for connections past their deadline */
+    struct loop_timer sweep;  /* looks for connections past their deadline */
     unsigned idle_s;
     unsigned request_count;          /* between head and gone */
     const struct sockaddr *adopting; /* inside edge_adopt only: whose connection libmicrohttpd is about to start */
@@ -91,6 +91,7 @@ struct edge_request {
     bool inside;    /* a handler's event about this request is running */
     bool suspended;
     bool cut;
+    bool close_after; /* edge_close_after */
     bool more; /* edge_more was called inside part() */
     struct request_body body;
 
@@ -114,6 +115,9 @@ enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const cha
 void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum MHD_RequestTerminationCode how);
 void request_resume(struct edge_request *request);
 void request_reset_connection(struct edge_request *request); /* RST */
+
+/* request_layout.c: `head_size` as libmicrohttpd counted it, from the method to behind the empty line. */
+bool request_layout_is_exact(const struct edge_request *request, size_t head_size);
 
 /* request_body.c */
 void request_body_start(struct edge_request *request);

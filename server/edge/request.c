@@ -78,6 +78,7 @@ static void request_read_head(struct edge_request *request, const char *method, 
         .peer = view_of(request->connection->peer),
         .peer_is_loopback = request->connection->peer_is_loopback,
     };
+    request->head.exact = request_layout_is_exact(request, info->header_size);
 }
 
 /* --- answering or waiting --- */
@@ -329,6 +330,11 @@ void edge_set_user(struct edge_request *request, void *user)
 void *edge_user(const struct edge_request *request)
 {
     return request->user;
+}
+
+void edge_close_after(struct edge_request *request)
+{
+    request->close_after = true;
 }
 
 void edge_more(struct edge_request *request)

@@ -215,6 +215,15 @@ static enum edge_take front_head(void *context, struct edge_request *request, co
     if (a.guard.status != 0) {
         return arrival_malformed(&a, a.guard.status, a.guard.detail);
     }
+    if (!head->exact) {
+        return arrival_malformed(
+            &a, 400, "the head holds a bare LF, a NUL, a folded line, an empty field name, or a blank too many");
+    }
+    if (a.guard.body == GUARD_BODY_CHUNKED) {
+        /* libmicrohttpd takes LF for CR LF between chunks and shows none of it: whoever framed these bytes may see another end of
+         * them, so nothing that follows on this connection is believed to be a request. */
+        edge_close_after(request);
+    }
     bool own = false;
     if (!arrival_route(&a, &own)) {
         return EDGE_REPLIED;

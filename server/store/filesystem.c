@@ -1,6 +1,6 @@
-/* filesystem.c - which file systems may not hold a store: those where another host can write to the same bytes, since
- * neither the lock nor the shared memory of a write-ahead log reaches over hosts. Any thread, but the returned name of
- * filesystem_refused lives in a static table. */
+/* filesystem.c - which file systems may not hold a store: those where another host can write to the same bytes,
+ * since neither the lock nor the shared memory of a write-ahead log reaches over hosts. Any thread, but the returned
+ * name of filesystem_refused lives in a static table. */
 #include "server/store/filesystem.h"
 
 #include <linux/magic.h>

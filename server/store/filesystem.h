@@ -2,8 +2,8 @@
 #ifndef NONBIS_SERVER_STORE_FILESYSTEM_H
 #define NONBIS_SERVER_STORE_FILESYSTEM_H
 
-/* NULL when it is, else the name of the network file system ("nfs", "fuse.sshfs"). `magic` is statfs f_type, `fuse_type` the type that
- * /proc/self/mountinfo gives a FUSE mount ("" when it is not known). */
+/* NULL when it is, else the name of the network file system ("nfs", "fuse.sshfs"). `magic` is statfs f_type,
+ * `fuse_type` the type that /proc/self/mountinfo gives a FUSE mount ("" when it is not known). */
 const char *filesystem_refused_kind(unsigned long magic, const char *fuse_type);
 
 /* The same for the directory at `path`. A directory that cannot be asked is not refused here. */

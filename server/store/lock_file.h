@@ -5,8 +5,9 @@
  *   path /var/lib/nonbis/nonbis.db
  *   pid 4711                 means nothing once the lock is free
  *
- * Held by flock for as long as it is open. It is a file of its own because opening and closing the database file by hand would drop
- * the lock that SQLite holds on it (docs/facts.md 19); and it stays when the store is closed, so that a store that vanished is noticed. */
+ * Held by flock for as long as it is open. It is a file of its own because opening and closing the database file by
+ * hand would drop the lock that SQLite holds on it (docs/facts.md 19); and it stays when the store is closed, so
+ * that a store that vanished is noticed. */
 #ifndef NONBIS_SERVER_STORE_LOCK_FILE_H
 #define NONBIS_SERVER_STORE_LOCK_FILE_H
 

@@ -1,8 +1,8 @@
 /* memory.c - the shortest correct store: the oracle of the model test, and `--store memory`.
  *
- * An entry never changes. Every change puts a new entry in the place of the old one and notes the pair, so that rollback
- * is walking the notes backwards. A response appears with the entry that completes a command and goes with it: no
- * entry inherits one. Durability: none, and the description says so. One thread at a time. */
+ * An entry never changes. Every change puts a new entry in the place of the old one and notes the pair, so that
+ * rollback is walking the notes backwards. A response appears with the entry that completes a command and goes with
+ * it: no entry inherits one. Durability: none, and the description says so. One thread at a time. */
 #include "server/store/store.h"
 
 #include "server/base/memory.h"

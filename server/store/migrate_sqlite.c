@@ -1,5 +1,5 @@
-/* migrate_sqlite.c - brings a database to the newest format: schema/sqlite/NNNN_*.sql in order, compiled in. The number of
- * the last one applied is the file's user_version. */
+/* migrate_sqlite.c - brings a database to the newest format: schema/sqlite/NNNN_*.sql in order, compiled in. The
+ * number of the last one applied is the file's user_version. */
 #include "server/store/sqlite_store.h"
 
 #include <stdio.h>

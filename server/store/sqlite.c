@@ -1,10 +1,10 @@
-/* sqlite.c - the operations of the SQLite store. Owns: transactions, what an error of SQLite means, the log's checkpoint.
- * Not: opening (sqlite_open.c), columns (sqlite_row.c). Every change of a record's state is made by server/core/record.c
- * or is what time has done. One thread at a time.
+/* sqlite.c - the operations of the SQLite store. Owns: transactions, what an error of SQLite means, the log's
+ * checkpoint. Not: opening (sqlite_open.c), columns (sqlite_row.c). Every change of a record's state is made by
+ * server/core/record.c or is what time has done. One thread at a time.
  *
  * What a failed COMMIT means (docs/facts.md 17): SQLITE_FULL comes only from writing to the log, whose last frame is
- * then not whole, so nothing of the transaction can come back: STORE_FULL. Any other error may have met a log that is
- * complete on the disk: STORE_UNCERTAIN. */
+ * then not whole, so nothing of the transaction can come back: STORE_FULL. Any other error may have met a log that
+ * is complete on the disk: STORE_UNCERTAIN. */
 #include "server/store/sqlite_store.h"
 
 #include "server/base/log.h"
@@ -34,7 +34,8 @@ enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, 
     return result;
 }
 
-/* After FULL, IOERR or NOMEM SQLite may have undone the whole transaction by itself; whatever ran then would commit alone. */
+/* After FULL, IOERR or NOMEM SQLite may have undone the whole transaction by itself; whatever ran then would commit
+ * alone. */
 static bool sqlite_transaction_lost(struct sqlite_store *sqlite)
 {
     return sqlite3_get_autocommit(sqlite->db) != 0;
@@ -92,7 +93,8 @@ static enum store_result sqlite_commit(struct store *store)
     }
     bool wrote = sqlite3_total_changes64(sqlite->db) != sqlite->changes_before;
     int64_t now_ms = store_now(store);
-    /* Store time once a second, beside other writes; the window at once, before what it told of is gone from the table. */
+    /* Store time once a second, beside other writes; the window at once, before what it told of is gone from the
+     * table. */
     if (wrote &&
         (now_ms - sqlite->time_recorded_ms >= 1000 || store->info.window_start_ms != sqlite->window_recorded_ms)) {
         enum store_result result = sqlite_record_time(sqlite, now_ms);
@@ -122,7 +124,8 @@ static enum store_result sqlite_commit(struct store *store)
 
 /* --- operations on one key --- */
 
-/* The row of a key as it counts now: one that time has freed reads as none (`found` zeroed); it is in `row` all the same. */
+/* The row of a key as it counts now: one that time has freed reads as none (`found` zeroed); it is in `row` all the
+ * same. */
 static enum store_result sqlite_see(struct sqlite_store *sqlite, struct view tenant, struct view key, int64_t now_ms,
                                     struct sqlite_row *row, struct store_found *found)
 {
@@ -145,7 +148,8 @@ static enum store_result sqlite_see(struct sqlite_store *sqlite, struct view ten
     return STORE_OK;
 }
 
-/* Writes found->record, which was claimed or voided: over the row that was seen, or as a new row in place of one that time has freed. */
+/* Writes found->record, which was claimed or voided: over the row that was seen, or as a new row in place of one
+ * that time has freed. */
 static enum store_result sqlite_put(struct sqlite_store *sqlite, const struct store_claim *claim,
                                     struct sqlite_row *row, struct store_found *found)
 {
@@ -295,8 +299,8 @@ static enum store_result sqlite_touch(struct store *store, int64_t now_ms)
     return sqlite_transaction_lost(sqlite) ? STORE_FAILED : sqlite_record_time(sqlite, now_ms);
 }
 
-/* Copies the log into the database, from this thread only: with one connection nothing is in the way, so the next commit starts the log
- * from its beginning again (docs/facts.md 16, 21b). */
+/* Copies the log into the database, from this thread only: with one connection nothing is in the way, so the next
+ * commit starts the log from its beginning again (docs/facts.md 16, 21b). */
 static enum store_result sqlite_idle(struct store *store)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);

@@ -1,5 +1,5 @@
-/* sqlite_open.c - opens the SQLite store, or says why not. Every refusal names what was tried, on what, why it failed and
- * what to do, and leaves the database as it was. Used at start, before there are threads. */
+/* sqlite_open.c - opens the SQLite store, or says why not. Every refusal names what was tried, on what, why it
+ * failed and what to do, and leaves the database as it was. Used at start, before there are threads. */
 #include "server/store/sqlite_store.h"
 
 #include "server/base/log.h"
@@ -410,8 +410,8 @@ static bool open_start_time(struct opening *opening)
     return true;
 }
 
-/* A claim means "may have been sent" (docs/contract.md section 6). Also the first durable write of this process: a disk that cannot be
- * written to is found here. */
+/* A claim means "may have been sent" (docs/contract.md section 6). Also the first durable write of this process: a
+ * disk that cannot be written to is found here. */
 static bool open_recover(struct opening *opening)
 {
     struct sqlite_store *sqlite = opening->sqlite;

@@ -1,5 +1,5 @@
-/* sqlite_pragma.c - the settings of SQLite that the promise rests on (docs/contract.md section 11): set, then read back,
- * since SQLite answers an impossible pragma with silence. A table; nothing else. */
+/* sqlite_pragma.c - the settings of SQLite that the promise rests on (docs/contract.md section 11): set, then read
+ * back, since SQLite answers an impossible pragma with silence. A table; nothing else. */
 #include "server/store/sqlite_store.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@ struct pragma {
     const char *read; /* value as it must read back */
 };
 
-/* One connection that keeps everybody else out never meets the corruption of docs/facts.md 14, and needs no shared memory. Only before the
- * first access of the log does this hold. */
+/* One connection that keeps everybody else out never meets the corruption of docs/facts.md 14, and needs no shared
+ * memory. Only before the first access of the log does this hold. */
 static const struct pragma pragmas_lock[] = {
     { "locking_mode", "EXCLUSIVE", "exclusive" },
 };

@@ -1,5 +1,6 @@
 /* sqlite_row.c - records as rows: reading and writing the tables commands and responses. Knows columns, no rule of a
- * record's life. Whoever reads a record by its hash or its row checks tenant and key again (docs/contract.md section 3). */
+ * record's life. Whoever reads a record by its hash or its row checks tenant and key again (docs/contract.md section
+ * 3). */
 #include "server/store/sqlite_store.h"
 
 #include "server/base/log.h"
@@ -155,8 +156,8 @@ int sqlite_row_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms)
 
 /* --- writing --- */
 
-/* The columns that change in a command's life: parameters 1 to 14 of SQL_INSERT and SQL_UPDATE. `fingerprint` is room that must live as
- * long as the statement runs. */
+/* The columns that change in a command's life: parameters 1 to 14 of SQL_INSERT and SQL_UPDATE. `fingerprint` is
+ * room that must live as long as the statement runs. */
 static void row_bind(sqlite3_stmt *statement, const struct record *record, uint8_t fingerprint[FINGERPRINT_BLOB_BYTES])
 {
     (void) sqlite3_bind_int(statement, 1, (int) record->state);

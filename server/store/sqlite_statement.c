@@ -7,7 +7,8 @@
     "deadline_ms, completed_ms, expires_ms, forget_ms, response_status, response_bytes, response_kept"
 
 static const char *const statement_sql[SQL_STATEMENT_COUNT] = {
-    /* IMMEDIATE: a read that turns into a write later may fail (docs/facts.md 20). Without a write its commit costs no sync. */
+    /* IMMEDIATE: a read that turns into a write later may fail (docs/facts.md 20). Without a write its commit costs
+     * no sync. */
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",

@@ -1,5 +1,5 @@
-/* sqlite_store.h - what the files of the SQLite store share: the object, its statements, rows. Private to sqlite*.c and
- * migrate_sqlite.c. The only header that includes <sqlite3.h>. One thread at a time. */
+/* sqlite_store.h - what the files of the SQLite store share: the object, its statements, rows. Private to sqlite*.c
+ * and migrate_sqlite.c. The only header that includes <sqlite3.h>. One thread at a time. */
 #ifndef NONBIS_SERVER_STORE_SQLITE_STORE_H
 #define NONBIS_SERVER_STORE_SQLITE_STORE_H
 

@@ -1,10 +1,10 @@
-/* worker.c - the store thread. Owns the store, the three queues and what a failed batch means for its tasks. Not: what
- * a claim or an outcome is (the store), or whom it concerns (the owners of the tasks).
+/* worker.c - the store thread. Owns the store, the three queues and what a failed batch means for its tasks. Not:
+ * what a claim or an outcome is (the store), or whom it concerns (the owners of the tasks).
  *
  * A batch runs as one transaction, and again with less when it failed but certainly left nothing:
  *
  *   EVERYTHING --FULL--> NO_NEW_CLAIMS --FULL--> READS_ONLY     outcomes first keep what room is left; replays and
- *        |                                                      look-ups go on without any (docs/contract.md section 11)
+ *        |                                                      look-ups go on without any (contract section 11)
  *        `----FAILED---> OUTCOMES_ONLY                          an outcome does not fail with a stranger's damaged row
  *
  * UNCERTAIN ends it: every task of the batch is told so, every later one DOWN, and failed() is called once.
@@ -285,6 +285,10 @@ static void worker_sweep(struct store_worker *worker)
         worker->figures.sweep_expired += sweep.expired;
         worker->figures.sweep_forgotten += sweep.forgotten;
         pthread_mutex_unlock(&worker->lock);
+    }
+    if (sweep.expired + sweep.forgotten > 0) {
+        log_message(LOG_DEBUG, "sweep", "expired=%u forgotten=%u result=%s", sweep.expired, sweep.forgotten,
+                    store_result_name(result));
     }
     worker_note(worker, result, 0, sweep.expired + sweep.forgotten > 0);
 }

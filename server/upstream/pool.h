@@ -6,7 +6,9 @@
 
 enum {
     UPSTREAM_LANES = 2,
-    UPSTREAM_READ_BYTES = 64 * 1024, /* one read of a response; shared by all calls of a loop */
+    /* One read of a response; shared by all calls of a loop. libcurl reads no more at once (CURLOPT_BUFFERSIZE, which costs each
+     * connection as much), and a read that fills it tells that there may be more. */
+    UPSTREAM_READ_BYTES = 16 * 1024,
 };
 
 struct upstream {

@@ -320,8 +320,8 @@ static const struct {
     { 8, 1000, "/fields?size=6144", 200 }, /* 8 KiB in, 6 KiB out */
     { 16, 500, "/fields?size=6144", 200 }, { 95, 20, "/fields?size=6144", 200 },
     { 2, 100, "/fields?size=12000", 200 }, { 8, 1000, "/fields?size=12000", 500 }, /* does not fit: told, not mute */
-    { 95, 60, "/fields?size=6144", 431 }, /* refused by us before the handler ran */
-    { 95, 100, "/fields?size=6144", 431 },                                         /* refused by libmicrohttpd */
+    { 95, 60, "/fields?size=6144", 431 },  /* refused by us before the handler ran */
+    { 95, 100, "/fields?size=6144", 431 }, /* refused by libmicrohttpd */
 };
 
 START_TEST(large_heads_in_and_out_are_answered_or_refused_but_never_met_with_silence)
@@ -355,6 +355,36 @@ START_TEST(large_heads_in_and_out_are_answered_or_refused_but_never_met_with_sil
 }
 END_TEST
 
+/* What was read ahead sits in the same pool as the heads. */
+static const char *const firsts[] = { "POST /fields?size=6144 HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi",
+                                      "POST /up-slow HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n" };
+
+START_TEST(a_deep_pipeline_behind_a_request_leaves_room_for_its_answer)
+{
+    struct stage stage;
+    struct client client;
+    struct answer answer;
+    static char body[20000];
+    stage_start(&stage);
+    client_connect(&client, &stage);
+    client_send(&client, firsts[_i]);
+    client_send_bytes(&client, body, _i == 0 ? 0 : sizeof body);
+    for (int i = 0; i < 400; i++) {
+        client_send(&client, GET("/whole"));
+    }
+    for (int i = 0; _i == 1 && i < 200; i++) {
+        stage_allow(&stage, 100); /* 200 pauses: the read buffer grows at each */
+    }
+    for (int i = 0; i < 401; i++) {
+        client_read(&client, "GET", &answer);
+        ck_assert_int_eq(answer.status, 200);
+        answer_fini(&answer);
+    }
+    client_close(&client);
+    stage_stop(&stage);
+}
+END_TEST
+
 SUITE(edge_exchange)
 {
     Suite *suite = suite_create("edge/exchange");
@@ -376,5 +406,6 @@ SUITE(edge_exchange)
     CASE(suite, a_field_that_cannot_be_sent_becomes_a_bare_500);
     CASE_LOOP(suite, large_heads_in_and_out_are_answered_or_refused_but_never_met_with_silence,
               sizeof heads / sizeof heads[0]);
+    CASE_LOOP(suite, a_deep_pipeline_behind_a_request_leaves_room_for_its_answer, sizeof firsts / sizeof firsts[0]);
     return suite;
 }

@@ -13,20 +13,6 @@ static const struct peer_step held[] = { { PEER_BODY, NULL, 0 },
                                          { PEER_SEND, "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", 0 },
                                          PEER_END };
 
-static int count_logged(const char *path, const char *text)
-{
-    int count = 0;
-    FILE *log = fopen(path, "r");
-    char line[4096];
-    while (log != NULL && fgets(line, sizeof line, log) != NULL) {
-        count += strstr(line, text) != NULL ? 1 : 0;
-    }
-    if (log != NULL) {
-        fclose(log);
-    }
-    return count;
-}
-
 static void *crowd_thread(void *members)
 {
     crowd_run(members, CLIENTS);
@@ -53,7 +39,7 @@ START_TEST(of_64_copies_at_once_one_is_executed_and_the_others_are_told_to_come_
         struct http_answer probe = http_post(rig.address, "/orders", "k-1", "{\"amount\":1}");
         RIG_EXPECT(probe, 409, "in-progress");
         http_answer_free(&probe);
-        out = count_logged(rig.nonbis.log_path, "result=in-progress") - (turn + 1);
+        out = daemon_count_logged(&rig.nonbis, "result=in-progress") - (turn + 1);
     }
     ck_assert_int_eq(out, CLIENTS - 1);
     peer_release(rig.peer, 1);

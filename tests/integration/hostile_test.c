@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HOSTILE_COUNT = sizeof hostiles / sizeof hostiles[0], HANGS_MS = 5000, SEEN_MAX = 128 };
+enum { HOSTILE_COUNT = sizeof hostiles / sizeof hostiles[0], HANGS_MS = 2000, SEEN_MAX = 128 };
 
 static const char *const only_orders[] = { "--store", "memory", "--route", "POST /orders*", NULL };
 
@@ -61,7 +61,9 @@ static void collect_answers(int fd, const char *expected, char *seen)
         }
         struct http_answer answer = http_receive(fd, false, NULL);
         if (answer.head == NULL) {
-            append(seen, ours ? "" : "close");
+            if (!ours) {
+                append(seen, "close");
+            }
             http_answer_free(&answer);
             return;
         }
@@ -92,7 +94,9 @@ START_TEST(a_hostile_request_reaches_nobody_and_nothing_behind_it_runs)
     ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
     unsigned canary = peer_count_key(rig.peer, "canary");
     unsigned others = peer_count_requests(rig.peer) - canary;
-    ck_assert_msg(strcmp(seen, answers) == 0 && canary == canaries && others == forwarded,
+    /* A request that was cut at the handler is nobody's command. */
+    bool good = forwarded == BEGUN ? others <= 1 && peer_count_whole(rig.peer) == canary : others == forwarded;
+    ck_assert_msg(strcmp(seen, answers) == 0 && canary == canaries && good,
                   "%s (%s): expected '%s' and %u forwarded, got '%s', %u forwarded and %u canaries, see %s", row->name,
                   open ? "open" : "protected", answers, forwarded, seen, others, canary, rig.nonbis.log_path);
     ck_assert_msg(!daemon_logged(&rig.nonbis, "Z error "), "%s: an error was logged, see %s", row->name, rig.nonbis.log_path);

@@ -1,11 +1,13 @@
 /* settings_test.c - every row of the settings table shows its effect in the running server. The names of these tests stand in the table
  * (server/config/table.c) and tools/check-settings compares. */
+#include "tests/support/crowd.h"
 #include "tests/support/rig.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -492,6 +494,85 @@ START_TEST(setting_running_max)
 }
 END_TEST
 
+START_TEST(setting_store_queue_max)
+{
+    static struct crowd_member members[64];
+    int overloaded = 0;
+    int executed = 0;
+    WITH(SET("store_queue_max=1"));
+    /* Many at once: more than one claim waits while the store makes the one before durable. */
+    for (int round = 0; round < 50 && overloaded == 0; round++) {
+        for (int i = 0; i < 64; i++) {
+            members[i].address = rig.address;
+            (void) snprintf(members[i].key, sizeof members[i].key, "r%d-%d", round, i);
+            (void) snprintf(members[i].body, sizeof members[i].body, "x");
+        }
+        crowd_run(members, 64);
+        for (int i = 0; i < 64; i++) {
+            if (members[i].answer.status == 503) {
+                RIG_EXPECT(members[i].answer, 503, "refused");
+                ck_assert_ptr_nonnull(strstr(members[i].answer.body, "\"reason\":\"overloaded\""));
+                overloaded++;
+            } else {
+                RIG_EXPECT(members[i].answer, 200, "executed");
+                executed++;
+            }
+        }
+        crowd_free(members, 64);
+    }
+    ck_assert_int_gt(overloaded, 0);
+    ck_assert_uint_eq(peer_count_requests(rig.peer), (unsigned) executed);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(setting_sweep_batch)
+{
+    WITH(SET("sweep_batch=1"), SET("ttl=1s"), "--log-level", "debug");
+    post("k1", 200, "executed");
+    post("k2", 200, "executed");
+    post("k3", 200, "executed");
+    /* Three answers expire within the same second; each is dropped in a commit of its own. */
+    ck_assert(daemon_wait_logged_times(&rig.nonbis, "expired=1 ", 3));
+    ck_assert(!daemon_logged(&rig.nonbis, "expired=2"));
+    ck_assert(!daemon_logged(&rig.nonbis, "expired=3"));
+    rig_end(&rig);
+}
+END_TEST
+
+/* While the server is off, its clock goes on by at most max_downtime. Being off is played by setting all times in the file back. */
+static void play_downtime(int64_t hours)
+{
+    sqlite3 *db = NULL;
+    char sql[1024];
+    ck_assert_int_eq(sqlite3_open(rig.store, &db), SQLITE_OK);
+    (void) snprintf(sql, sizeof sql,
+                    "UPDATE commands SET created_ms=created_ms-%lld, deadline_ms=deadline_ms-%lld, completed_ms=completed_ms-%lld,"
+                    " expires_ms=expires_ms-%lld, forget_ms=forget_ms-%lld, due_ms=due_ms-%lld;"
+                    "UPDATE meta SET value=value-%lld WHERE name IN ('last_time_ms','last_wall_ms','window_start_ms');",
+                    (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000,
+                    (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+START_TEST(setting_max_downtime)
+{
+    WITH(SET("ttl=48h"));
+    post("k", 200, "executed");
+    ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
+    play_downtime(100);
+    rig_restart(&rig, (const char *const[]){ SET("max_downtime=24h"), NULL });
+    post("k", 200, "replayed"); /* of a hundred hours 24 count */
+    ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
+    play_downtime(100);
+    rig_restart(&rig, (const char *const[]){ SET("max_downtime=100h"), NULL });
+    post("k", 422, "refused"); /* all of them do */
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    rig_end(&rig);
+}
+END_TEST
+
 START_TEST(setting_allow_close_delimited)
 {
     static const struct peer_step unframed[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\nabc", 0 }, { PEER_CLOSE, NULL, 0 }, PEER_END };
@@ -600,6 +681,9 @@ SUITE(settings)
     CASE(suite, setting_response_header_max);
     CASE(suite, setting_connections_max);
     CASE(suite, setting_running_max);
+    CASE(suite, setting_store_queue_max);
+    CASE(suite, setting_sweep_batch);
+    CASE(suite, setting_max_downtime);
     CASE(suite, setting_allow_close_delimited);
     CASE(suite, setting_problem_prefix);
     CASE(suite, routes_decide_what_is_protected_and_how);

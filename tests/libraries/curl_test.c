@@ -165,7 +165,8 @@ START_TEST(fact_2_the_prereq_hook_is_not_called_when_nothing_was_sent)
 }
 END_TEST
 
-static const char *const cut_answers[] = { "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\n\r\nhalf a bo" };
+static const char *const cut_answers[] = { "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le",
+                                           "HTTP/1.1 200 OK\r\n\r\nhalf a bo" };
 
 START_TEST(fact_3_curl_calls_a_cut_answer_a_success)
 {

@@ -64,7 +64,8 @@ static enum MHD_Result lab_answer(struct lab *lab, struct MHD_Connection *connec
     return queued;
 }
 
-static enum MHD_Result on_first_call(struct lab *lab, struct MHD_Connection *connection, const char *method, const char *url)
+static enum MHD_Result on_first_call(struct lab *lab, struct MHD_Connection *connection, const char *method,
+                                     const char *url)
 {
     lab->requests++;
     lab_note(lab, "head ");
@@ -143,10 +144,10 @@ void lab_start(struct lab *lab, size_t pool_bytes)
 {
     memset(lab, 0, sizeof *lab);
     lab->status = 200;
-    lab->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_call, lab,
-                                   MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool_bytes, MHD_OPTION_CONNECTION_TIMEOUT, 60U,
-                                   MHD_OPTION_URI_LOG_CALLBACK, on_uri, lab, MHD_OPTION_NOTIFY_COMPLETED, on_completed, lab,
-                                   MHD_OPTION_END);
+    lab->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
+                                   on_call, lab, MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool_bytes,
+                                   MHD_OPTION_CONNECTION_TIMEOUT, 60U, MHD_OPTION_URI_LOG_CALLBACK, on_uri, lab,
+                                   MHD_OPTION_NOTIFY_COMPLETED, on_completed, lab, MHD_OPTION_END);
     ck_assert_ptr_nonnull(lab->daemon);
     lab->epoll_fd = MHD_get_daemon_info(lab->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     int pair[2];
@@ -183,9 +184,9 @@ void lab_send(struct lab *lab, const char *text)
 
 static void lab_read(struct lab *lab)
 {
-    ssize_t got = lab->client < 0 || lab->ended
-                      ? -1
-                      : recv(lab->client, lab->answer + lab->answer_len, sizeof lab->answer - 1 - lab->answer_len, MSG_DONTWAIT);
+    ssize_t got = lab->client < 0 || lab->ended ? -1
+                                                : recv(lab->client, lab->answer + lab->answer_len,
+                                                       sizeof lab->answer - 1 - lab->answer_len, MSG_DONTWAIT);
     if (got > 0) {
         lab->answer_len += (size_t) got;
     } else if (lab->client >= 0 && !lab->ended && (got == 0 || errno == ECONNRESET)) {
@@ -211,7 +212,8 @@ bool lab_epoll_is_readable(const struct lab *lab)
 /* Waits for the daemon or the client to have something to do. */
 static void lab_step(struct lab *lab)
 {
-    struct pollfd ready[2] = { { .fd = lab->epoll_fd, .events = POLLIN }, { .fd = lab->ended ? -1 : lab->client, .events = POLLIN } };
+    struct pollfd ready[2] = { { .fd = lab->epoll_fd, .events = POLLIN },
+                               { .fd = lab->ended ? -1 : lab->client, .events = POLLIN } };
     (void) poll(ready, 2, WAIT_MS);
     lab_turn(lab, 1);
 }

@@ -20,7 +20,7 @@ struct lab {
     char log[8192];       /* one line per call */
     char first_body[256]; /* of the first request */
     int requests, reader_calls;
-    char answer[32768];   /* all that the client read */
+    char answer[32768]; /* all that the client read */
     size_t answer_len;
     bool ended, reset;
 };
@@ -31,7 +31,7 @@ void lab_pair(int pair[2]); /* a connected TCP pair: client, server */
 void lab_send(struct lab *lab, const char *text);
 void lab_send_bytes(struct lab *lab, const char *bytes, size_t len);
 void lab_close_client(struct lab *lab);
-void lab_turn(struct lab *lab, int times);      /* runs the daemon and reads, without waiting */
+void lab_turn(struct lab *lab, int times); /* runs the daemon and reads, without waiting */
 bool lab_epoll_is_readable(const struct lab *lab);
 /* Run until it is there; false after 2 s. */
 bool lab_wait_log(struct lab *lab, const char *text);

@@ -17,10 +17,13 @@ static const struct {
     const char *name, *request, *body;
 } smuggles[] = {
     { "content length beside a transfer coding: the coding wins",
-      "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 400\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n" CANARY, "a" },
-    { "two lengths: the first wins", "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 400\r\n\r\nabc" CANARY,
-      "abc" },
-    { "a blank before the colon: the length is not seen", "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length : 36\r\n\r\n" CANARY, "" },
+      "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 400\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n1\r\na\r\n0\r\n\r\n" CANARY,
+      "a" },
+    { "two lengths: the first wins",
+      "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nContent-Length: 400\r\n\r\nabc" CANARY, "abc" },
+    { "a blank before the colon: the length is not seen",
+      "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length : 36\r\n\r\n" CANARY, "" },
     { "an empty name ends the header block", "POST /x HTTP/1.1\r\nHost: h\r\n:\r\n" CANARY, "" },
 };
 
@@ -55,10 +58,10 @@ static const struct {
     const char *lines, *wanted; /* in the log of the first call */
 } headers[] = {
     { "A: 1\r\nA: 2\r\n", "[A=1][A=2]" },
-    { "A:  \t 1 \t\r\n", "[A=1 \t]" },                            /* blanks at the end stay */
-    { "Key: k1\r\n folded\r\n", "[Keyfolded=k1]" },               /* a folded line is glued to the name */
-    { "Idem: k9\r\n potency-Key\r\n", "[Idempotency-Key=k9]" },   /* so a client can build one */
-    { "A: x\rY\r\n", "[A=x\rY]" },                                /* a bare CR stays in the value */
+    { "A:  \t 1 \t\r\n", "[A=1 \t]" },                          /* blanks at the end stay */
+    { "Key: k1\r\n folded\r\n", "[Keyfolded=k1]" },             /* a folded line is glued to the name */
+    { "Idem: k9\r\n potency-Key\r\n", "[Idempotency-Key=k9]" }, /* so a client can build one */
+    { "A: x\rY\r\n", "[A=x\rY]" },                              /* a bare CR stays in the value */
 };
 
 START_TEST(fact_8_mhd_shows_header_lines_as_it_does)
@@ -167,7 +170,13 @@ END_TEST
 
 static const struct {
     const char *name, *value;
-} refused[] = { { "A", "" }, { "A", "b\rc" }, { "A", "b\nc" }, { "A b", "c" }, { "", "c" }, { "Content-Length", "3" }, { "Transfer-Encoding", "gzip" } };
+} refused[] = { { "A", "" },
+                { "A", "b\rc" },
+                { "A", "b\nc" },
+                { "A b", "c" },
+                { "", "c" },
+                { "Content-Length", "3" },
+                { "Transfer-Encoding", "gzip" } };
 
 START_TEST(fact_11_mhd_refuses_a_response_header)
 {
@@ -406,7 +415,8 @@ END_TEST
 SUITE(microhttpd)
 {
     Suite *suite = suite_create("libraries/microhttpd");
-    CASE_LOOP(suite, fact_7_mhd_accepts_framing_by_which_a_second_request_is_smuggled, sizeof smuggles / sizeof smuggles[0]);
+    CASE_LOOP(suite, fact_7_mhd_accepts_framing_by_which_a_second_request_is_smuggled,
+              sizeof smuggles / sizeof smuggles[0]);
     CASE(suite, fact_7_mhd_stops_reading_when_answered_in_the_first_call);
     CASE_LOOP(suite, fact_8_mhd_shows_header_lines_as_it_does, sizeof headers / sizeof headers[0]);
     CASE(suite, fact_8_mhd_looks_up_only_the_first_of_two_lines);

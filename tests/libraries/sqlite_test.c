@@ -134,7 +134,8 @@ START_TEST(fact_16_without_autocheckpoint_the_wal_is_left_alone_until_asked)
     place_make(&place);
     sqlite3 *db = open_file(place.file);
     must(db, "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; CREATE TABLE t(a);");
-    must(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000) INSERT INTO t SELECT randomblob(4000) FROM n;");
+    must(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000) INSERT INTO t SELECT "
+             "randomblob(4000) FROM n;");
     struct stat before, after;
     ck_assert_int_eq(stat(place.file, &before), 0);
     ck_assert_int_lt(before.st_size, 100000);
@@ -171,7 +172,9 @@ static bool file_is_locked(const char *file)
     enum { LOCK_BYTES_START = 0x40000000, LOCK_BYTES = 512 }; /* of SQLite's file format */
     pid_t child = fork();
     if (child == 0) {
-        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES_START, .l_len = LOCK_BYTES };
+        struct flock lock = {
+            .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCK_BYTES_START, .l_len = LOCK_BYTES
+        };
         int fd = open(file, O_RDWR | O_CLOEXEC);
         _exit(fcntl(fd, F_GETLK, &lock) != 0 ? 2 : lock.l_type == F_UNLCK ? 0 : 1);
     }
@@ -259,12 +262,14 @@ SUITE(sqlite)
 {
     Suite *suite = suite_create("libraries/sqlite");
     CASE(suite, fact_14_exclusive_locking_before_wal_makes_no_shared_memory_file_and_keeps_others_out);
-    CASE_LOOP(suite, fact_15_a_commit_in_wal_is_synced_once_with_full_and_never_with_normal, sizeof levels / sizeof levels[0]);
+    CASE_LOOP(suite, fact_15_a_commit_in_wal_is_synced_once_with_full_and_never_with_normal,
+              sizeof levels / sizeof levels[0]);
     CASE(suite, fact_16_without_autocheckpoint_the_wal_is_left_alone_until_asked);
     CASE(suite, fact_18_max_page_count_says_full_while_deleting_still_works);
     CASE(suite, fact_19_opening_and_closing_the_file_drops_the_lock_of_sqlite);
     CASE(suite, fact_20_a_deferred_read_that_becomes_a_write_fails_at_once);
     CASE(suite, fact_20_a_select_that_was_not_reset_pins_the_wal);
-    CASE_LOOP(suite, fact_38_the_file_is_readable_by_all_unless_the_umask_says_otherwise, sizeof masks / sizeof masks[0]);
+    CASE_LOOP(suite, fact_38_the_file_is_readable_by_all_unless_the_umask_says_otherwise,
+              sizeof masks / sizeof masks[0]);
     return suite;
 }

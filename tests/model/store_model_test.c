@@ -1,6 +1,7 @@
-/* store_model_test.c - random operations on the SQLite store and on the memory store, every result compared. The memory store is the
- * oracle: it has no restart, so a restart of the other one is repeated on it by the public operation that recovery stands for.
- * Counts of what happened are printed, and each pair of operation and result that is named below must have happened. */
+/* store_model_test.c - random operations on the SQLite store and on the memory store, every result compared. The
+ * memory store is the oracle: it has no restart, so a restart of the other one is repeated on it by the public
+ * operation that recovery stands for. Counts of what happened are printed, and each pair of operation and result
+ * that is named below must have happened. */
 #include "tests/store/store_fixture.h"
 
 enum { OPERATIONS = 20000, KEYS = 16, BATCH_MAX = 6 };

@@ -1,5 +1,5 @@
-/* contract_test.c - the store contract (server/store/store.h), one suite over every implementation: the loop index of a test
- * is the implementation. Times are literal store times. */
+/* contract_test.c - the store contract (server/store/store.h), one suite over every implementation: the loop index
+ * of a test is the implementation. Times are literal store times. */
 #include "tests/store/store_fixture.h"
 
 enum { SQLITE, MEMORY, IMPLEMENTATIONS };

@@ -7,8 +7,8 @@ enum fault_target { FAULT_LOG, FAULT_DATABASE };
 
 /* Makes it the default VFS of this process; before the first open. */
 void fault_vfs_install(void);
-/* The n-th such operation from now (1: the next) and every one after it returns `code`, until it is disarmed. `torn`: a failing write
- * still writes its first half. */
+/* The n-th such operation from now (1: the next) and every one after it returns `code`, until it is disarmed.
+ * `torn`: a failing write still writes its first half. */
 void fault_vfs_arm(enum fault_operation operation, enum fault_target target, unsigned nth, int code, int torn);
 void fault_vfs_disarm(void);
 unsigned fault_vfs_hits(void); /* operations that failed since it was armed */

@@ -1,5 +1,6 @@
-/* sqlite_disk_test.c - the SQLite store against its disk: errors at every single write and sync, a full disk, damaged rows,
- * the bound of the log, the bytes that a key costs (docs/contract.md section 11; docs/facts.md 16 to 18). */
+/* sqlite_disk_test.c - the SQLite store against its disk: errors at every single write and sync, a full disk,
+ * damaged rows, the bound of the log, the bytes that a key costs (docs/contract.md section 11; docs/facts.md 16 to
+ * 18). */
 #include "server/store/sqlite_store.h"
 #include "tests/store/fault_vfs.h"
 #include "tests/store/store_fixture.h"

@@ -1,5 +1,5 @@
-/* sqlite_open_test.c - what the SQLite store opens as, what it refuses to open and in which words, and how its time and its
- * running commands come through a restart (docs/contract.md sections 3, 6, 9). */
+/* sqlite_open_test.c - what the SQLite store opens as, what it refuses to open and in which words, and how its time
+ * and its running commands come through a restart (docs/contract.md sections 3, 6, 9). */
 #include "server/store/filesystem.h"
 #include "server/store/sqlite_store.h"
 #include "tests/store/store_fixture.h"

@@ -1,5 +1,5 @@
-/* store_fixture.h - a clock that a test moves, a directory of its own, and claims and outcomes in one line. For tests/store and
- * tests/model; header only, so that both programs may use it. */
+/* store_fixture.h - a clock that a test moves, a directory of its own, and claims and outcomes in one line. For
+ * tests/store and tests/model; header only, so that both programs may use it. */
 #ifndef NONBIS_TESTS_STORE_FIXTURE_H
 #define NONBIS_TESTS_STORE_FIXTURE_H
 

@@ -1,6 +1,6 @@
-/* worker_test.c - the store thread (server/store/worker.h): order, budgets, one wake-up per batch and loop, what a failed batch
- * means for its tasks. Whether the thread is busy is decided by a gate store, not by time: every begin waits until the test
- * lets it go. */
+/* worker_test.c - the store thread (server/store/worker.h): order, budgets, one wake-up per batch and loop, what a
+ * failed batch means for its tasks. Whether the thread is busy is decided by a gate store, not by time: every begin
+ * waits until the test lets it go. */
 #include "server/store/worker.h"
 #include "tests/store/store_fixture.h"
 
@@ -177,7 +177,8 @@ START_TEST(everything_queued_is_one_batch_with_outcomes_first_one_commit_and_one
     unsigned begins = gate.inside;
     ck_assert(store_worker_submit(worker, task(1, STORE_TASK_LOOK_UP, "x")));
     gate_wait(begins + 1);
-    /* The thread is busy: what comes now is taken together. The claim of "a" meets the outcome that was queued after it. */
+    /* The thread is busy: what comes now is taken together. The claim of "a" meets the outcome that was queued after
+     * it. */
     ck_assert(store_worker_submit(worker, task(2, STORE_TASK_LOOK_UP, "a")));
     ck_assert(store_worker_submit(worker, task(3, STORE_TASK_CLAIM, "a")));
     ck_assert(store_worker_submit(worker, task(4, STORE_TASK_CLAIM, "b")));
@@ -311,7 +312,8 @@ START_TEST(a_failed_batch_fails_its_look_ups_too_but_saves_the_outcomes_where_it
     ck_assert(store_worker_submit(worker, task(5, STORE_TASK_CLAIM, "b")));
     ck_assert(store_worker_submit(worker, task(6, STORE_TASK_LOOK_UP, "b")));
     ck_assert(store_worker_submit(worker, task(7, STORE_TASK_VOID, "new too")));
-    /* The thread stands in its gate, in begin: the fault is met by its next calls; a commit of this batch comes before them. */
+    /* The thread stands in its gate, in begin: the fault is met by its next calls; a commit of this batch comes
+     * before them. */
     store_fault_plant(store, row->point, row->point == STORE_FAULT_COMMIT ? row->nth + 1 : row->nth, row->fault, false);
     gate_hold(false);
     wait_done(8);

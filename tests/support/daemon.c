@@ -218,24 +218,38 @@ int daemon_run(const char *program, const char *const *arguments, char *output, 
     return exit_code_of(status);
 }
 
-bool daemon_logged(const struct daemon *daemon, const char *text)
+int daemon_count_logged(const struct daemon *daemon, const char *text)
 {
     char *log = read_log(daemon->log_path);
-    bool found = strstr(log, text) != NULL;
+    int count = 0;
+    for (const char *found = strstr(log, text); found != NULL; found = strstr(found, text)) {
+        count++;
+        found += strcspn(found, "\n");
+    }
     free(log);
-    return found;
+    return count;
 }
 
-bool daemon_wait_logged(const struct daemon *daemon, const char *text)
+bool daemon_logged(const struct daemon *daemon, const char *text)
+{
+    return daemon_count_logged(daemon, text) > 0;
+}
+
+bool daemon_wait_logged_times(const struct daemon *daemon, const char *text, int times)
 {
     int watch = watch_log(daemon->log_path);
     bool found = false;
     for (int waited_ms = 0; waited_ms < DAEMON_DEADLINE_MS && !found; waited_ms += 20) {
-        found = daemon_logged(daemon, text);
+        found = daemon_count_logged(daemon, text) >= times;
         if (!found) {
             wait_for_log(watch);
         }
     }
     close(watch);
     return found;
+}
+
+bool daemon_wait_logged(const struct daemon *daemon, const char *text)
+{
+    return daemon_wait_logged_times(daemon, text, 1);
 }

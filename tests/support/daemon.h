@@ -38,5 +38,7 @@ int daemon_run(const char *program, const char *const *arguments, char *output, 
 /* Whether a text stands in the log so far; and waiting until it does (false after 20 s). */
 bool daemon_logged(const struct daemon *daemon, const char *text);
 bool daemon_wait_logged(const struct daemon *daemon, const char *text);
+int daemon_count_logged(const struct daemon *daemon, const char *text); /* lines that hold it */
+bool daemon_wait_logged_times(const struct daemon *daemon, const char *text, int times);
 
 #endif
