@@ -1,4 +1,4 @@
-/* digest.h - hashes, randomness and constant-time comparison; the only user of libsodium beside fingerprint_make.c.
+/* digest.h - hashes, randomness and constant-time comparison; libsodium is used in this room alone (digest.c, hash.h).
  * digest_init() once at start, before any thread; then any thread. */
 #ifndef NONBIS_SERVER_DIGEST_DIGEST_H
 #define NONBIS_SERVER_DIGEST_DIGEST_H

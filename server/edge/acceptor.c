@@ -92,7 +92,7 @@ bool acceptor_check_address(const char *address, struct buf *error)
 
 static void acceptor_name(struct acceptor *acceptor)
 {
-    union socket_address address;
+    union socket_address address = { .six = { .sin6_family = AF_UNSPEC } };
     socklen_t len = sizeof address;
     char host[INET6_ADDRSTRLEN] = "?";
     uint16_t port = 0;

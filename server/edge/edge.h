@@ -25,9 +25,9 @@ struct edge_request;
 struct edge_head {
     struct view method, target, version; /* target raw, as received */
     struct header_span headers;
-    struct view peer;       /* numeric address without port; "unix" for Unix sockets */
+    struct view peer; /* numeric address without port; "unix" for Unix sockets */
     bool peer_is_loopback;
-    bool exact;             /* every byte of it is accounted for; else it can be read in two ways (request_layout.c) */
+    bool exact; /* every byte of it is accounted for; else it can be read in two ways (request_layout.c) */
 };
 
 enum edge_take { EDGE_REPLIED, EDGE_COLLECT, EDGE_STREAM };
@@ -44,16 +44,17 @@ struct edge_handler {
 };
 
 struct edge_options {
-    unsigned connections_max;  /* more are answered 503 by closing: refused at accept */
-    int64_t client_idle_ms;    /* keep-alive and inactivity */
-    size_t body_max;           /* EDGE_COLLECT of a chunked body */
+    unsigned connections_max; /* more are answered 503 by closing: refused at accept */
+    int64_t client_idle_ms;   /* keep-alive and inactivity */
+    size_t body_max;          /* EDGE_COLLECT of a chunked body */
     /* Absolute, since client_idle counts inactivity only and a byte per second outlives it (docs/facts.md 10); 0: none. The connection is
      * closed. Head: from the connection's start, or client_idle after the answer before. Body: EDGE_COLLECT, from head() on. */
     int64_t head_deadline_ms, body_deadline_ms;
 };
 
 /* Takes connections from acceptors (edge_adopt); owns no listening socket. */
-struct edge *edge_new(struct loop *loop, const struct edge_options *options, const struct edge_handler *handler, void *context);
+struct edge *edge_new(struct loop *loop, const struct edge_options *options, const struct edge_handler *handler,
+                      void *context);
 /* Takes the descriptor over, also on failure. Own thread. */
 void edge_adopt(struct edge *edge, int fd, const void *sockaddr, unsigned sockaddr_len);
 unsigned edge_connections(const struct edge *edge);
@@ -72,10 +73,12 @@ void edge_close_after(struct edge_request *request);
 struct edge_reply {
     int status;
     struct view fields; /* field block, copied */
-    struct view body;   /* copied, unless `body_owner`: then the edge frees body_owner with free() when it is done with `body` */
+    struct view
+        body; /* copied, unless `body_owner`: then the edge frees body_owner with free() when it is done with `body` */
     void *body_owner;
-    bool close;         /* the connection ends with this answer */
-    bool has_length;    /* HEAD and 304: `length` is announced, no body goes out; without, and without `body`, none is announced and
+    bool close; /* the connection ends with this answer */
+    bool
+        has_length; /* HEAD and 304: `length` is announced, no body goes out; without, and without `body`, none is announced and
                            the connection ends (libmicrohttpd has no other true way: reply.c) */
     uint64_t length;
 };
@@ -99,8 +102,8 @@ void edge_more(struct edge_request *request);
  * NULL and a sentence when it cannot listen. */
 struct acceptor;
 struct acceptor *acceptor_open(struct loop *loop, const char *address,
-                               void (*accepted)(void *context, int fd, const void *sockaddr, unsigned len), void *context,
-                               struct buf *error);
+                               void (*accepted)(void *context, int fd, const void *sockaddr, unsigned len),
+                               void *context, struct buf *error);
 const char *acceptor_address(const struct acceptor *acceptor); /* with the real port */
 void acceptor_close(struct acceptor *acceptor);
 

@@ -92,7 +92,7 @@ struct edge_request {
     bool suspended;
     bool cut;
     bool close_after; /* edge_close_after */
-    bool more; /* edge_more was called inside part() */
+    bool more;        /* edge_more was called inside part() */
     struct request_body body;
 
     enum reply_state reply;

@@ -131,7 +131,8 @@ static bool reply_prepare(struct edge_request *request, struct MHD_Response *res
         log_message(LOG_ERROR, "edge", "libmicrohttpd cannot make an answer: out of memory; the process ends");
         abort();
     }
-    bool good = reply_add_fields(request, response, status, fields, close || request->close_after || request->edge->quiescing);
+    bool good =
+        reply_add_fields(request, response, status, fields, close || request->close_after || request->edge->quiescing);
     if (!good) {
         MHD_destroy_response(response);
         response = reply_make_bare(true);

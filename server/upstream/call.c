@@ -17,8 +17,9 @@
 #include <string.h>
 
 enum {
-    CALL_BUFFER_BYTES = 64 * 1024, /* request body bytes that wait for the connection; more is refused until they went */
-    CALL_READS_PER_TURN = 8,       /* then other calls have their turn */
+    CALL_BUFFER_BYTES =
+        64 * 1024,           /* request body bytes that wait for the connection; more is refused until they went */
+    CALL_READS_PER_TURN = 8, /* then other calls have their turn */
 };
 
 struct upstream_call {
@@ -34,11 +35,11 @@ struct upstream_call {
     struct buf front, back;
     size_t front_sent;
     bool connected;
-    bool sent;        /* the first byte was handed over */
-    bool whole;       /* no more bytes will be given */
-    bool send_broke;  /* nothing more is sent; what there is to read tells how the call ends */
-    bool swallow;     /* the answer came first: the rest of the request is taken and dropped */
-    bool wants_room;  /* upstream_write took less than it was offered */
+    bool sent;       /* the first byte was handed over */
+    bool whole;      /* no more bytes will be given */
+    bool send_broke; /* nothing more is sent; what there is to read tells how the call ends */
+    bool swallow;    /* the answer came first: the rest of the request is taken and dropped */
+    bool wants_room; /* upstream_write took less than it was offered */
 
     /* The response. */
     struct response_reader reader;
@@ -200,8 +201,7 @@ static void call_fail(struct upstream_call *call)
     } else if (fault == RESPONSE_FAULT_CLOSE_DELIMITED) {
         how = ATTEMPT_CLOSE_DELIMITED;
     }
-    call_end(call, how, "answer of %s: %s", connections_peer(call->upstream->connections),
-             response_fault_text(fault));
+    call_end(call, how, "answer of %s: %s", connections_peer(call->upstream->connections), response_fault_text(fault));
 }
 
 static void call_tell_head(struct upstream_call *call)

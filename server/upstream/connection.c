@@ -8,7 +8,6 @@
 #include "server/base/memory.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +65,8 @@ static void connection_settle(struct connection *connection, CURLcode result)
             connection->owner->opened(connection->context);
             return;
         }
-        connection->owner->failed(connection->context, "connected, but closed or spoken to before the request was sent");
+        connection->owner->failed(connection->context,
+                                  "connected, but closed or spoken to before the request was sent");
         return;
     }
     long os_error = 0;
@@ -108,8 +108,8 @@ static void connections_on_descriptor(void *context, int events)
 {
     const struct connecting_watch *entry = context;
     struct connections *connections = entry->connections; /* the entry may be gone when libcurl returns */
-    int flags = ((events & LOOP_READABLE) != 0 ? CURL_CSELECT_IN : 0) |
-                ((events & LOOP_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0);
+    int flags =
+        ((events & LOOP_READABLE) != 0 ? CURL_CSELECT_IN : 0) | ((events & LOOP_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0);
     int running;
     (void) curl_multi_socket_action(connections->multi, entry->fd, flags, &running);
     connections_settle(connections);

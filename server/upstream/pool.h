@@ -21,9 +21,9 @@ struct upstream {
     struct list kept[UPSTREAM_LANES]; /* connections at rest, the youngest first; never shared by two lanes */
     struct loop_timer sweep;          /* closes kept connections that grew old */
 
-    struct list calls;       /* every call that has not ended */
-    struct list resting;     /* calls that wait for `wake`: they have to be driven from the loop */
-    struct loop_timer wake;  /* a timer, since it can be taken back when a call is aborted */
+    struct list calls;      /* every call that has not ended */
+    struct list resting;    /* calls that wait for `wake`: they have to be driven from the loop */
+    struct loop_timer wake; /* a timer, since it can be taken back when a call is aborted */
     struct upstream_figures figures;
     char read[UPSTREAM_READ_BYTES];
 };

@@ -21,8 +21,8 @@ static bool url_refuse(struct buf *error, const char *url, const char *why)
 static bool url_host_is_clean(struct view host)
 {
     bool bracketed = host.len > 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
-    const char *allowed = bracketed ? "0123456789abcdefABCDEF:."
-                                    : "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    const char *allowed =
+        bracketed ? "0123456789abcdefABCDEF:." : "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
     size_t from = bracketed ? 1 : 0;
     size_t until = bracketed ? host.len - 1 : host.len;
     for (size_t i = from; i < until; i++) {

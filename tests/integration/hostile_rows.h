@@ -3,7 +3,7 @@
  * `answers` are the status codes that come back on the connection, in order, the answer to the canary behind the request included;
  * " close" behind them: nonbis ends the connection by itself. `forwarded` is how many requests, the canary apart, reach the handler.
  * `open_*` is the same when the request goes to a route that passes through; an empty `open_answers` means that nothing differs.
- * In the rows under RESIDUAL the bytes cannot be told from honest ones through the HTTP library; what is seen is written down. */
+ * In the rows called residual the bytes cannot be told from honest ones through the HTTP library; what is seen is written down. */
 #ifndef NONBIS_TESTS_HOSTILE_ROWS_H
 #define NONBIS_TESTS_HOSTILE_ROWS_H
 
@@ -195,18 +195,18 @@ static const struct hostile hostiles[] = {
     { "a chunk extension", RAW(POST CHUNKED "\r\n3;a=\"b\"\r\nabc\r\n0;c\r\n\r\n"), GOOD_LAST },
     { "trailers", RAW(POST CHUNKED "\r\n3\r\nabc\r\n0\r\nIdempotency-Key: other\r\nContent-Length: 90\r\n\r\n"), GOOD_LAST },
 
-    /* --- RESIDUAL --- */
-    { "LF behind a chunk size", RAW(POST CHUNKED "\r\n3\nabc\r\n0\r\n\r\n"), GOOD_LAST },
-    { "LF behind a chunk", RAW(POST CHUNKED "\r\n3\r\nabc\n0\r\n\r\n"), GOOD_LAST },
-    { "LF inside a chunk extension", RAW(POST CHUNKED "\r\n3;a\nabc\r\n0\r\n\r\n"), GOOD_LAST },
-    { "a chunk that is shorter than it says, by a CR", RAW(POST CHUNKED "\r\n4\r\nabc\r\n0\r\n\r\n"), GOOD_LAST },
-    { "LF behind the last chunk", RAW(POST CHUNKED "\r\n3\r\nabc\r\n0\n\r\n"), GOOD_LAST },
-    { "an empty name behind a trailer", RAW(POST CHUNKED "\r\n3\r\nabc\r\n0\r\nX: y\r\n:\r\n"), GOOD_LAST },
-    { "NUL LF for CR LF", RAW("POST /orders HTTP/1.1\r\nHost: test.example\r\nIdempotency-Key: hostile\0\n" LEN3 END3), GOOD },
-    { "a colon and LF for the empty line", RAW(POST LEN3 ":\nabc"), GOOD },
-    { "NUL LF for the empty line", RAW(POST LEN3 "\0\nabc"), GOOD },
-    { "a line before the request that begins with NUL", RAW("\0GET /x HTTP/1.1\r\n" POST LEN3 END3), GOOD },
-    { "LF before the request", RAW("\n" POST LEN3 END3), GOOD },
+    /* --- residual --- */
+    { "residual: LF behind a chunk size", RAW(POST CHUNKED "\r\n3\nabc\r\n0\r\n\r\n"), GOOD_LAST },
+    { "residual: LF behind a chunk", RAW(POST CHUNKED "\r\n3\r\nabc\n0\r\n\r\n"), GOOD_LAST },
+    { "residual: LF inside a chunk extension", RAW(POST CHUNKED "\r\n3;a\nabc\r\n0\r\n\r\n"), GOOD_LAST },
+    { "residual: a chunk that is shorter than it says, by a CR", RAW(POST CHUNKED "\r\n4\r\nabc\r\n0\r\n\r\n"), GOOD_LAST },
+    { "residual: LF behind the last chunk", RAW(POST CHUNKED "\r\n3\r\nabc\r\n0\n\r\n"), GOOD_LAST },
+    { "residual: an empty name behind a trailer", RAW(POST CHUNKED "\r\n3\r\nabc\r\n0\r\nX: y\r\n:\r\n"), GOOD_LAST },
+    { "residual: NUL LF for CR LF", RAW("POST /orders HTTP/1.1\r\nHost: test.example\r\nIdempotency-Key: hostile\0\n" LEN3 END3), GOOD },
+    { "residual: a colon and LF for the empty line", RAW(POST LEN3 ":\nabc"), GOOD },
+    { "residual: NUL LF for the empty line", RAW(POST LEN3 "\0\nabc"), GOOD },
+    { "residual: a line before the request that begins with NUL", RAW("\0GET /x HTTP/1.1\r\n" POST LEN3 END3), GOOD },
+    { "residual: LF before the request", RAW("\n" POST LEN3 END3), GOOD },
 };
 
 #endif

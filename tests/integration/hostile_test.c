@@ -5,18 +5,49 @@
 #include "tests/support/rig.h"
 
 #include <poll.h>
+#include <stdarg.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HOSTILE_COUNT = sizeof hostiles / sizeof hostiles[0], HANGS_MS = 2000, SEEN_MAX = 128 };
+enum {
+    HOSTILE_COUNT = sizeof hostiles / sizeof hostiles[0],
+    HANGS_MS = 2000, /* an answer takes a thousandth of that; only a failing row waits so long */
+    SEEN_MAX = 128,
+    GROUPS = 8, /* rows share a nonbisd, every eighth row the same one, so that their faults meet other neighbours */
+    REPORT_MAX = 64 * 1024,
+    CANARY_MAX = 256,
+};
 
 static const char *const only_orders[] = { "--store", "memory", "--route", "POST /orders*", NULL };
 
-/* The request and the canary behind it; on the open route every "/orders" of the first line is "/public". */
-static size_t write_bytes(char *out, const struct hostile *row, bool open)
+/* What one row did, and what its group adds up to. */
+struct group {
+    struct rig rig;
+    bool open; /* the requests go to a route that passes through */
+    char report[REPORT_MAX];
+    unsigned forwarded, begun, canaries; /* expected of all rows together */
+};
+
+static const char *row_answers(const struct group *group, const struct hostile *row)
 {
-    static const char canary[] = "POST /orders HTTP/1.1\r\nHost: test.example\r\nIdempotency-Key: canary\r\nContent-Length: 1\r\n\r\nc";
-    size_t line = strcspn(row->bytes[0] == '\r' ? row->bytes + 2 : row->bytes, "\r\n") + 2;
+    return group->open && row->open_answers[0] != '\0' ? row->open_answers : row->answers;
+}
+
+static unsigned row_forwarded(const struct group *group, const struct hostile *row)
+{
+    return group->open && row->open_answers[0] != '\0' ? row->open_forwarded : row->forwarded;
+}
+
+static unsigned row_canaries(const struct group *group, const struct hostile *row)
+{
+    return strstr(row_answers(group, row), "close") == NULL ? 1 : 0;
+}
+
+/* The request and the canary behind it, each with a key of the row's own; on the open route "/orders" is "/public". */
+static size_t write_bytes(char *out, const struct hostile *row, size_t number, bool open)
+{
+    char key[16];
+    (void) snprintf(key, sizeof key, "row-%03zu", number);
     size_t len = 0;
     for (size_t i = 0; i < row->len; i++) {
         if (row->padding > 0 && row->bytes[i] == '~') {
@@ -25,12 +56,36 @@ static size_t write_bytes(char *out, const struct hostile *row, bool open)
             continue;
         }
         out[len++] = row->bytes[i];
-        if (open && i < line && len >= 7 && memcmp(out + len - 7, "/orders", 7) == 0) {
+        if (len < 7) {
+            continue;
+        }
+        if (open && memcmp(out + len - 7, "/orders", 7) == 0) {
             memcpy(out + len - 7, "/public", 7);
+        } else if (memcmp(out + len - 7, "hostile", 7) == 0) {
+            memcpy(out + len - 7, key, 7);
         }
     }
-    memcpy(out + len, canary, sizeof canary - 1);
-    return len + sizeof canary - 1;
+    return len + (size_t) snprintf(out + len, CANARY_MAX,
+                                   "POST /orders HTTP/1.1\r\nHost: test.example\r\nIdempotency-Key: canary-%03zu\r\n"
+                                   "Content-Length: 1\r\n\r\nc",
+                                   number);
+}
+
+static void group_check(struct group *group, bool good, const struct hostile *row, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void group_check(struct group *group, bool good, const struct hostile *row, const char *format, ...)
+{
+    if (good) {
+        return;
+    }
+    size_t len = strlen(group->report);
+    len += (size_t) snprintf(group->report + len, REPORT_MAX - len, "%s (%s): ", row->name, group->open ? "open" : "protected");
+    va_list arguments;
+    va_start(arguments, format);
+    len += (size_t) vsnprintf(group->report + len, REPORT_MAX - len, format, arguments);
+    va_end(arguments);
+    (void) snprintf(group->report + len, REPORT_MAX - len, "\n");
 }
 
 static void append(char *seen, const char *word)
@@ -75,38 +130,79 @@ static void collect_answers(int fd, const char *expected, char *seen)
     }
 }
 
+static void run_row(struct group *group, size_t number)
+{
+    static char bytes[64 * 1024];
+    const struct hostile *row = &hostiles[number];
+    char seen[SEEN_MAX];
+    int fd = http_connect(group->rig.address);
+    ck_assert(http_send(fd, bytes, write_bytes(bytes, row, number, group->open)));
+    collect_answers(fd, row_answers(group, row), seen);
+    close(fd);
+    group_check(group, strcmp(seen, row_answers(group, row)) == 0, row, "answers expected '%s', got '%s'",
+                row_answers(group, row), seen);
+    if (row_forwarded(group, row) == BEGUN) {
+        group->begun++;
+    } else {
+        group->forwarded += row_forwarded(group, row);
+    }
+    group->canaries += row_canaries(group, row);
+}
+
+static void check_row(struct group *group, size_t number)
+{
+    const struct hostile *row = &hostiles[number];
+    char key[16];
+    (void) snprintf(key, sizeof key, "row-%03zu", number);
+    unsigned seen = peer_count_key(group->rig.peer, key);
+    unsigned expected = row_forwarded(group, row);
+    group_check(group, expected == BEGUN ? seen <= 1 : seen == expected, row, "forwarded expected %u, got %u", expected, seen);
+    (void) snprintf(key, sizeof key, "canary-%03zu", number);
+    seen = peer_count_key(group->rig.peer, key);
+    group_check(group, seen == row_canaries(group, row), row, "canaries expected %u, got %u", row_canaries(group, row), seen);
+}
+
 START_TEST(a_hostile_request_reaches_nobody_and_nothing_behind_it_runs)
 {
-    const struct hostile *row = &hostiles[_i % HOSTILE_COUNT];
-    bool open = _i >= HOSTILE_COUNT;
-    bool differs = open && row->open_answers[0] != '\0';
-    const char *answers = differs ? row->open_answers : row->answers;
-    unsigned forwarded = differs ? row->open_forwarded : row->forwarded;
-    unsigned canaries = strstr(answers, "close") == NULL ? 1 : 0;
-    char seen[SEEN_MAX];
-    static char bytes[64 * 1024];
-    struct rig rig;
-    rig_start(&rig, only_orders);
-    int fd = http_connect(rig.address);
-    ck_assert(http_send(fd, bytes, write_bytes(bytes, row, open)));
-    collect_answers(fd, answers, seen);
-    close(fd);
-    ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
-    unsigned canary = peer_count_key(rig.peer, "canary");
-    unsigned others = peer_count_requests(rig.peer) - canary;
-    /* A request that was cut at the handler is nobody's command. */
-    bool good = forwarded == BEGUN ? others <= 1 && peer_count_whole(rig.peer) == canary : others == forwarded;
-    ck_assert_msg(strcmp(seen, answers) == 0 && canary == canaries && good,
-                  "%s (%s): expected '%s' and %u forwarded, got '%s', %u forwarded and %u canaries, see %s", row->name,
-                  open ? "open" : "protected", answers, forwarded, seen, others, canary, rig.nonbis.log_path);
-    ck_assert_msg(!daemon_logged(&rig.nonbis, "Z error "), "%s: an error was logged, see %s", row->name, rig.nonbis.log_path);
-    peer_free(rig.peer);
+    static struct group group;
+    group.open = _i >= GROUPS;
+    rig_start(&group.rig, only_orders);
+    for (size_t i = (size_t) (_i % GROUPS); i < HOSTILE_COUNT; i += GROUPS) {
+        run_row(&group, i);
+    }
+    ck_assert_int_eq(daemon_stop(&group.rig.nonbis), 0); /* it ends when nothing is under way any more */
+    for (size_t i = (size_t) (_i % GROUPS); i < HOSTILE_COUNT; i += GROUPS) {
+        check_row(&group, i);
+    }
+    ck_assert_msg(group.report[0] == '\0', "see %s\n%s", group.rig.nonbis.log_path, group.report);
+    /* Nor did anything without a key of ours arrive; and what was cut at the handler is nobody's command. */
+    unsigned least = group.forwarded + group.canaries;
+    unsigned requests = peer_count_requests(group.rig.peer);
+    ck_assert_msg(requests >= least && requests <= least + group.begun, "%u requests came, expected %u to %u", requests, least,
+                  least + group.begun);
+    ck_assert_uint_eq(peer_count_whole(group.rig.peer), least);
+    ck_assert_msg(!daemon_logged(&group.rig.nonbis, "Z error "), "an error was logged, see %s", group.rig.nonbis.log_path);
+    peer_free(group.rig.peer);
+}
+END_TEST
+
+START_TEST(the_table_of_hostile_requests_is_whole)
+{
+    size_t refused = 0, residual = 0;
+    for (size_t i = 0; i < HOSTILE_COUNT; i++) {
+        refused += hostiles[i].forwarded == 0 ? 1 : 0;
+        residual += strncmp(hostiles[i].name, "residual: ", 10) == 0 ? 1 : 0;
+    }
+    FIGURE("hostile requests: rows=%d refused=%zu residual=%zu, each on a protected and on an open route", (int) HOSTILE_COUNT, refused,
+           residual);
+    ck_assert_uint_ge(refused, 45);
 }
 END_TEST
 
 SUITE(hostile)
 {
     Suite *suite = suite_create("integration/hostile");
-    CASE_LOOP(suite, a_hostile_request_reaches_nobody_and_nothing_behind_it_runs, 2 * HOSTILE_COUNT);
+    CASE_LOOP(suite, a_hostile_request_reaches_nobody_and_nothing_behind_it_runs, 2 * GROUPS);
+    CASE(suite, the_table_of_hostile_requests_is_whole);
     return suite;
 }

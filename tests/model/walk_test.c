@@ -111,8 +111,8 @@ START_TEST(the_walk_finds_every_other_content_of_every_cell)
             broken.cell[phase][event] = wrong;
             faults++;
             ck_assert_msg(walk(&broken, &decision_table, seed + faults, STEPS, NULL) != NULL,
-                          "%s in %s -> %s, %s was not found, seed %u", event_name((enum event) event), phase_name(phase),
-                          phase_name(wrong.next), deed_name(wrong.deed), seed + faults);
+                          "%s in %s -> %s, %s was not found, seed %u", event_name((enum event) event),
+                          phase_name(phase), phase_name(wrong.next), deed_name(wrong.deed), seed + faults);
         }
     }
     FIGURE("walk faults in %s: %u, all found, seed=%u", phase_name(phase), faults, seed);

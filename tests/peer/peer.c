@@ -15,9 +15,9 @@
 
 enum { BACKLOG = 512 };
 
-static const struct peer_step plain_answer[] = {
-    { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 }, PEER_END
-};
+static const struct peer_step plain_answer[] = { { PEER_BODY, NULL, 0 },
+                                                 { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                                 PEER_END };
 
 static void peer_must(bool ok, const char *what)
 {

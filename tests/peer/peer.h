@@ -79,12 +79,13 @@ void peer_accept_again(struct peer *peer);            /* the same port */
 unsigned peer_count_requests(struct peer *peer);    /* whole heads */
 unsigned peer_count_whole(struct peer *peer);       /* requests whose body was read to its end, too */
 unsigned peer_count_connections(struct peer *peer); /* accepted */
-unsigned peer_count_key(struct peer *peer, const char *key); /* whole heads with this Idempotency-Key, as the field was written */
+unsigned peer_count_key(struct peer *peer,
+                        const char *key); /* whole heads with this Idempotency-Key, as the field was written */
 /* Appends the n-th request (from 1) as it was received: head, and what was read of the body. False when there was none. */
 bool peer_request(struct peer *peer, unsigned n, struct buf *out);
 
 /* --- waiting for it --- */
-bool peer_wait_requests(struct peer *peer, unsigned count);    /* whole heads */
+bool peer_wait_requests(struct peer *peer, unsigned count); /* whole heads */
 bool peer_wait_whole(struct peer *peer, unsigned count);
 bool peer_wait_connections(struct peer *peer, unsigned count);
 bool peer_wait_ended(struct peer *peer, unsigned count);   /* connections that are over, whoever closed them */

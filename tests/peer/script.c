@@ -250,7 +250,8 @@ static bool link_send_often(struct peer_link *link, const struct peer_step *step
 }
 
 /* One step. False: the connection is over. */
-static bool link_step(struct peer_link *link, const struct peer_step *step, struct peer_record **record, unsigned *number)
+static bool link_step(struct peer_link *link, const struct peer_step *step, struct peer_record **record,
+                      unsigned *number)
 {
     char text[20];
     switch (step->op) {

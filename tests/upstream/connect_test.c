@@ -114,7 +114,8 @@ START_TEST(a_resolver_that_hangs_does_not_stop_the_loop)
     resolver_wait_asked();
     if (_i == 0) {
         probe_wait(&call);
-        expect_not_sent(&probe, &call, "connect to slow.test:3000: not made within connect_timeout (50 ms): Resolving timed out");
+        expect_not_sent(&probe, &call,
+                        "connect to slow.test:3000: not made within connect_timeout (50 ms): Resolving timed out");
     } else {
         upstream_abort(call.call);
         probe_done(&call);
@@ -160,7 +161,9 @@ END_TEST
 /* --- TLS --- */
 
 static const struct peer_step no_tls[][4] = {
-    { { PEER_READ_BYTES, NULL, 5 }, { PEER_SEND, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", 0 }, DO(PEER_CLOSE) },
+    { { PEER_READ_BYTES, NULL, 5 },
+      { PEER_SEND, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", 0 },
+      DO(PEER_CLOSE) },
     { { PEER_READ_BYTES, NULL, 5 }, DO(PEER_CLOSE) },
     { { PEER_READ_BYTES, NULL, 5 }, DO(PEER_RESET) },
     { DO(PEER_CLOSE) },
@@ -286,7 +289,8 @@ START_TEST(two_hundred_calls_at_once_each_get_their_own_answer)
         for (int i = 0; i < MANY; i++) {
             int key = round * MANY + i;
             (void) snprintf(requests[i], sizeof requests[i],
-                            "POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k-%d\r\nContent-Length: 4\r\n\r\n%04d", key, key);
+                            "POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k-%d\r\nContent-Length: 4\r\n\r\n%04d", key,
+                            key);
             probe_start(&probe, &calls[i], UPSTREAM_PROTECTED, requests[i]);
         }
         while (peer_count_whole(probe.peer) < (unsigned) (round + 1) * MANY) {

@@ -289,8 +289,9 @@ START_TEST(a_reset_while_a_large_command_is_written_is_a_reset)
     peer_script_default(probe.peer, reset);
     char *request = calloc(1, BODY);
     int head = sprintf(request, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", BODY);
-    probe_start_with(&probe, &call,
-                     (struct upstream_request){ .lane = UPSTREAM_PROTECTED, .bytes = { request, BODY + (size_t) head - 1000 } });
+    probe_start_with(
+        &probe, &call,
+        (struct upstream_request){ .lane = UPSTREAM_PROTECTED, .bytes = { request, BODY + (size_t) head - 1000 } });
     free(request);
     probe_wait(&call);
     ck_assert_int_eq(call.end, ATTEMPT_RESET);

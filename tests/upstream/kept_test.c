@@ -1,8 +1,7 @@
 /* kept_test.c - when a connection is used again and when not (docs/contract.md section 6, docs/facts.md 45). */
 #include "tests/upstream/probe.h"
 
-#define KEYED(key)                                                                                                     \
-    "POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: " key "\r\nContent-Length: 4\r\n\r\nbody"
+#define KEYED(key) "POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: " key "\r\nContent-Length: 4\r\n\r\nbody"
 #define OK_2 "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 #define SEND(text)                                                                                                     \
     {                                                                                                                  \
@@ -86,7 +85,8 @@ START_TEST(a_connection_found_closed_before_the_first_byte_is_replaced)
     expect_complete(&call, "1");
     ck_assert_uint_eq(probe_figures(&probe).kept, 1);
     peer_release(probe.peer, 1);
-    ck_assert(peer_wait_ended(probe.peer, 1)); /* the loop does not turn here: only the look before the reuse can see it */
+    ck_assert(
+        peer_wait_ended(probe.peer, 1)); /* the loop does not turn here: only the look before the reuse can see it */
     probe_exchange(&probe, &call, UPSTREAM_PROTECTED, KEYED("b"));
     expect_complete(&call, "2");
     ck_assert_uint_eq(peer_count_key(probe.peer, "a"), 1);
@@ -180,8 +180,9 @@ enum { ENDS_IN_USE = sizeof ends_in_use / sizeof ends_in_use[0] };
 
 START_TEST(a_kept_connection_that_ends_after_the_request_was_read_sends_nothing_again)
 {
-    static const char *const requests[] = { KEYED("b"),
-                                            "POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n" };
+    static const char *const requests[] = {
+        KEYED("b"), "POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n"
+    };
     for (int empty = 0; empty < 2; empty++) {
         struct probe probe;
         struct probe_call call = { .deed = PROBE_NOTHING };

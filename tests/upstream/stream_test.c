@@ -117,8 +117,8 @@ END_TEST
 
 START_TEST(an_answer_before_the_upload_ended_passes_and_the_rest_is_swallowed)
 {
-    static const struct peer_step early[] = { SEND("HTTP/1.1 413 Too Large\r\nContent-Length: 6\r\n\r\nto"), DO(PEER_WAIT),
-                                              SEND("obig"), DO(PEER_WAIT_END), PEER_END };
+    static const struct peer_step early[] = { SEND("HTTP/1.1 413 Too Large\r\nContent-Length: 6\r\n\r\nto"),
+                                              DO(PEER_WAIT), SEND("obig"), DO(PEER_WAIT_END), PEER_END };
     struct probe probe;
     struct probe_call call = { .deed = PROBE_NOTHING };
     char *body = calloc(1, 1 << 24);
@@ -183,8 +183,9 @@ START_TEST(a_large_answer_flows_in_flat_memory_paused_or_not)
 {
     static char part[64 * 1024 + 1];
     memset(part, 'x', sizeof part - 1);
-    static const struct peer_step large[] = { DO(PEER_BODY), SEND("HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n"),
-                                              { PEER_SEND, part, 1024 }, PEER_END };
+    static const struct peer_step large[] = {
+        DO(PEER_BODY), SEND("HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n"), { PEER_SEND, part, 1024 }, PEER_END
+    };
     struct probe probe;
     struct probe_call call = { .deed = _i == 0 ? PROBE_NOTHING : PROBE_PAUSE_AT_BODY };
     probe_open(&probe, probe_options());
@@ -230,7 +231,8 @@ static const struct {
     { PROBE_PAUSE_AT_HEAD, OK_5 "hello", "hello", 0 },
     { PROBE_PAUSE_AT_BODY, OK_5 "hello", "hello", 1 },
     { PROBE_PAUSE_AT_HEAD, "HTTP/1.1 204 No Content\r\n\r\n", "", 0 },
-    { PROBE_PAUSE_AT_HEAD, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", "hello", 0 },
+    { PROBE_PAUSE_AT_HEAD, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+      "hello", 0 },
 };
 enum { PAUSES = sizeof pauses / sizeof pauses[0] };
 
@@ -287,8 +289,11 @@ START_TEST(a_pause_stops_the_reading_of_what_is_already_there)
 {
     static char part[64 * 1024 + 1];
     memset(part, 'x', sizeof part - 1);
-    static const struct peer_step ready[] = { DO(PEER_BODY), SEND("HTTP/1.1 200 OK\r\nContent-Length: 262144\r\n\r\n"),
-                                              { PEER_SEND, part, 4 }, DO(PEER_WAIT), PEER_END };
+    static const struct peer_step ready[] = { DO(PEER_BODY),
+                                              SEND("HTTP/1.1 200 OK\r\nContent-Length: 262144\r\n\r\n"),
+                                              { PEER_SEND, part, 4 },
+                                              DO(PEER_WAIT),
+                                              PEER_END };
     struct probe probe;
     struct probe_call call = { .deed = PROBE_PAUSE_AT_HEAD };
     probe_open(&probe, probe_options());
@@ -374,7 +379,8 @@ END_TEST
 
 START_TEST(an_abort_inside_a_callback_ends_the_callbacks)
 {
-    static const struct peer_step answer[] = { DO(PEER_BODY), SEND("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    static const struct peer_step answer[] = { DO(PEER_BODY),
+                                               SEND("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
                                                SEND("2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"), PEER_END };
     struct probe probe;
     struct probe_call call = { .deed = _i == 0 ? PROBE_ABORT_AT_HEAD : PROBE_ABORT_AT_BODY };
