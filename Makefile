@@ -29,7 +29,7 @@ LIBRARY := $(OUT)/libserver.a
 GROUPS   := unit store model upstream edge libraries integration
 SUPPORT  := $(sort $(wildcard tests/support/*.c tests/peer/*.c))
 SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
-TEST_PROGRAMS   := $(GROUPS:%=$(OUT)/tests/%)
+TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
 group_sources    = $(sort $(shell find tests/$(1) -name '*.c'))
 
 .PHONY: all test demo bench lint format clean help layers tests
@@ -42,11 +42,11 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 ## all            build/nonbisd
-## test           lint-free test run of every group; T=group runs one; closing line "N passed, N failed"
-test: all tests
+## test           every test group, or those named by T="..."; closing line "N passed, N failed"
+test: tests
 	@OUT=$(OUT) tests/run.sh $(if $(T),$(T),$(GROUPS))
 
-tests: all $(OUT)/order-handler $(TEST_PROGRAMS)
+tests: $(TEST_PROGRAMS) $(if $(filter integration,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler)
 
 ## demo           the main job on real input; KEEP=1 leaves it running
 demo: all $(OUT)/order-handler
@@ -103,7 +103,7 @@ $(OUT)/gen/migrations_sqlite.h: $(MIGRATIONS) Makefile
 	  printf '{ %s, "%s",\n' "$$number" "$$(basename $$file)"; \
 	  sed 's/\\/\\\\/g; s/"/\\"/g; s/^/  "/; s/$$/\\n"/' $$file; echo '},'; \
 	done > $@
-$(OUT)/obj/server/store/%.o: $(OUT)/gen/migrations_sqlite.h
+$(OUT)/obj/server/store/migrate_sqlite.o: $(OUT)/gen/migrations_sqlite.h
 
 -include $(shell find build -name '*.d' 2>/dev/null)
 

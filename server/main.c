@@ -67,6 +67,19 @@ static void make_state_folder(const struct settings *settings)
     free(path);
 }
 
+/* Recovery does not know the route of a command: it keeps each as long as any route promises. */
+static struct retention longest_retention(const struct settings *settings)
+{
+    struct retention longest = { .ttl_ms = settings->ttl_ms, .tombstone_ttl_ms = settings->tombstone_ttl_ms };
+    for (unsigned i = 0; i < settings->routes.count; i++) {
+        const struct retention *route = &settings->routes.items[i].retention;
+        longest.ttl_ms = route->ttl_ms > longest.ttl_ms ? route->ttl_ms : longest.ttl_ms;
+        longest.tombstone_ttl_ms =
+            route->tombstone_ttl_ms > longest.tombstone_ttl_ms ? route->tombstone_ttl_ms : longest.tombstone_ttl_ms;
+    }
+    return longest;
+}
+
 static int open_store(struct server *server, struct buf *error)
 {
     const struct settings *settings = &server->settings;
@@ -77,7 +90,7 @@ static int open_store(struct server *server, struct buf *error)
                       .guard = view_of(settings->guard.text),
                       .fingerprint_version = FINGERPRINT_VERSION },
         .max_downtime_ms = settings->max_downtime_ms,
-        .crash_retention = { .ttl_ms = settings->ttl_ms, .tombstone_ttl_ms = settings->tombstone_ttl_ms },
+        .crash_retention = longest_retention(settings),
     };
     int exit_code = 0;
     if (strcmp(settings->store, "memory") == 0) {
@@ -163,9 +176,10 @@ static int open_listeners(struct server *server, struct buf *error)
 static void say_started(const struct server *server)
 {
     const struct settings *settings = &server->settings;
-    if (settings->tenant_field.len == 0 && settings->guard.count > 0) {
-        log_message(LOG_INFO, "note", "a repeat under another %s is refused (setting guard); clients whose tokens change between an "
-                                      "attempt and its retry need --set tenant=header:NAME or --set guard=",
+    if (settings->guard.count > 0) {
+        log_message(LOG_INFO, "note",
+                    "a repeat under another %s is refused (setting guard); clients whose tokens change between an attempt and its "
+                    "retry need --set guard= and, so that callers stay apart, --set tenant=header:NAME",
                     settings->guard.text);
     }
     struct log_line line;

@@ -65,6 +65,8 @@ bool record_claim(struct record *record, const uint8_t command_id[COMMAND_ID_BYT
         }
         claimed = (struct record){ .fingerprint = record->fingerprint,
                                    .created_ms = record->created_ms,
+                                   .expires_ms = record->expires_ms, /* promised, so never shortened (section 9) */
+                                   .forget_ms = record->forget_ms,
                                    .execution = record->execution + 1 };
         memcpy(claimed.command_id, record->command_id, COMMAND_ID_BYTES);
         break;
@@ -135,6 +137,9 @@ bool record_finish(struct record *record, uint32_t execution, const struct recor
         record_complete(record, outcome, retention, now_ms);
         return true;
     case OUTCOME_NOT_EXECUTED:
+        if (record_state_at(record, now_ms) != RECORD_IN_PROGRESS) {
+            return false; /* past its deadline it was told as unknown, and a later not-executed leaves it so (section 6) */
+        }
         record_release(record, retention, now_ms);
         return true;
     case OUTCOME_UNKNOWN:

@@ -49,7 +49,8 @@ static void answer_problem_fields(struct buf *fields, const struct answer_proble
     if (answer->not_executed) {
         field_block_add(fields, VIEW(WIRE_OUTCOME), VIEW(WIRE_WORD_NOT_EXECUTED));
     }
-    answer_mark(fields, answer->keyed ? row->idempotency_status : NULL, false, &answer->record);
+    const char *word = answer->ignored ? WIRE_WORD_IGNORED : answer->keyed ? row->idempotency_status : NULL;
+    answer_mark(fields, word, false, &answer->record);
 }
 
 void answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer)

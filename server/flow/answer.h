@@ -24,6 +24,7 @@ struct answer_problem {
     bool keyed;             /* the key was read: Idempotency-Status may be sent */
     bool close;
     bool no_body;           /* the request was HEAD */
+    bool ignored;           /* a keyed unsafe request that nobody protects: the answer says so */
     bool not_executed;      /* says so to the nonbis in front (Nonbis-Outcome) */
 };
 

@@ -101,7 +101,7 @@ static void found_refusal(struct exchange *x, const char **detail)
     case VERDICT_FORWARD: /* new work, and none is taken */
         x->result = "unavailable";
         *detail = x->flow->draining ? "the server takes no new commands because it is stopping"
-                                    : "as many commands as running_max allows are running";
+                                    : "more commands are running or waiting than this server takes";
         x->problem.reason = x->flow->draining ? x->flow->draining_reason : "overloaded";
         return;
     case VERDICT_REPLAY:

@@ -48,10 +48,8 @@ void exchange_spill_begin(struct exchange *x, struct view bytes)
 {
     x->spilling = true;
     if (x->client != NULL && !x->answered) {
-        struct attempt attempt = { .end = ATTEMPT_COMPLETE, .status = x->status };
-        struct view fields = buf_view(&x->response_fields);
-        struct view ignored;
-        attempt.retry_after = field_block_find(fields, VIEW("Retry-After"), &ignored);
+        struct attempt attempt = { .end = ATTEMPT_COMPLETE };
+        exchange_note_head(x, &attempt);
         /* What the answer will prove when it is whole; when it is not, the client sees it cut. */
         struct outcome expected = outcome_of(&attempt, &x->route->rules);
         struct buf out;

@@ -46,6 +46,16 @@ static enum handler_word call_word(struct view fields)
     return HANDLER_SAYS_NOTHING;
 }
 
+/* What the head tells beside its status: known before the body is. */
+void exchange_note_head(const struct exchange *x, struct attempt *attempt)
+{
+    struct view fields = buf_view(&x->response_fields);
+    struct view ignored;
+    attempt->status = x->status;
+    attempt->retry_after = field_block_find(fields, VIEW("Retry-After"), &ignored);
+    attempt->word = call_word(fields);
+}
+
 static void call_observe_latency(struct exchange *x)
 {
     int64_t *average_ms = &x->flow->route_latency_ms[x->route->index];
@@ -60,11 +70,7 @@ static void call_end(void *context, const struct upstream_end *end)
     x->attempt.end = end->end;
     (void) snprintf(x->attempt_reason, sizeof x->attempt_reason, "%s", end->reason);
     if (end->end == ATTEMPT_COMPLETE) {
-        struct view fields = buf_view(&x->response_fields);
-        struct view ignored;
-        x->attempt.status = x->status;
-        x->attempt.retry_after = field_block_find(fields, VIEW("Retry-After"), &ignored);
-        x->attempt.word = call_word(fields);
+        exchange_note_head(x, &x->attempt);
         call_observe_latency(x);
     }
     exchange_event(x, EVENT_UPSTREAM_DONE);

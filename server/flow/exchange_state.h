@@ -76,6 +76,7 @@ void exchange_event(struct exchange *x, enum event event);
 /* command_upstream.c: forwarding and the response as it comes */
 void exchange_forward(struct exchange *x);
 void exchange_abort_call(struct exchange *x, enum attempt_end end);
+void exchange_note_head(const struct exchange *x, struct attempt *attempt);
 
 /* command_record.c: claim and outcome */
 void exchange_claim(struct exchange *x);

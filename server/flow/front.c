@@ -239,6 +239,13 @@ static enum edge_take front_head(void *context, struct edge_request *request, co
                                              .close = true };
         return arrival_refuse(&a, &loop);
     }
+    if (a.flow->stopped) {
+        /* The drain is over: nothing new may hold it open. */
+        const struct answer_problem stopping = {
+            .problem = PROBLEM_UNAVAILABLE, .reason = a.flow->draining_reason, .detail = "the server is stopping", .close = true
+        };
+        return arrival_refuse(&a, &stopping);
+    }
     return a.route != NULL ? arrival_command(&a) : arrival_relay(&a);
 }
 

@@ -114,6 +114,7 @@ static void relay_fail(struct relay *r, enum problem problem, const char *detail
                                            .detail = problem == PROBLEM_UPSTREAM_FAILED
                                                          ? "the handler could not be reached or gave no complete answer"
                                                          : "the handler gave no sign of life in time",
+                                           .ignored = r->ignored,
                                            .no_body = r->head_method };
     answer_problem(r->flow, r->client, &answer);
 }

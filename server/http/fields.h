@@ -24,11 +24,11 @@ void fields_to_handler(struct header_span request, const struct fields_added *ad
 /* True when a Via field of the request names `via_name`: a loop (508). */
 bool fields_has_loop(struct header_span request, struct view via_name);
 
-/* Upstream response -> first client: end-to-end fields in order, without hop-by-hop, framing, Date (the edge writes
- * one), Idempotency-Status, Idempotent-Replayed, Idempotency-Expires, Nonbis-*. Empty values are left out. */
+/* Upstream response -> first client: end-to-end fields in order, without hop-by-hop, framing,
+ * Idempotency-Status, Idempotent-Replayed, Idempotency-Expires, Nonbis-*. Empty values are left out. */
 void fields_to_client(struct view response_block, struct buf *out);
 
-/* What is kept for replays: as fields_to_client, further without Age, Set-Cookie, WWW-Authenticate,
+/* What is kept for replays: as fields_to_client, further without Date (a fresh one is written), Age, Set-Cookie, WWW-Authenticate,
  * Proxy-*, Retry-After, RateLimit*, Server-Timing and the route's `drop` names (comma separated list). */
 void fields_to_keep(struct view response_block, struct view drop, struct buf *out);
 

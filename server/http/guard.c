@@ -53,8 +53,9 @@ static struct fault fault(int status, const char *detail)
 
 static struct fault check_request_line(const struct guard_head *head)
 {
-    if (!view_equal(head->version, VIEW("HTTP/1.1")) && !view_equal(head->version, VIEW("HTTP/1.0"))) {
-        return fault(505, "the protocol version is neither HTTP/1.1 nor HTTP/1.0");
+    if (head->version.len != 8 || !view_starts_with(head->version, VIEW("HTTP/1.")) || head->version.ptr[7] < '0' ||
+        head->version.ptr[7] > '9') {
+        return fault(505, "the protocol version is not HTTP/1.x");
     }
     bool capitals = header_is_token(head->method);
     for (size_t i = 0; i < head->method.len && capitals; i++) {
@@ -242,7 +243,7 @@ static struct fault check_all(const struct guard_head *head, struct guard_verdic
         seen = check_target(head, &found, verdict);
     }
     /* HTTP/1.0 knows no 100: the expectation is to be ignored there (RFC 9110 section 10.1.1). */
-    verdict->expect_continue = found.expect_continue && view_equal(head->version, VIEW("HTTP/1.1"));
+    verdict->expect_continue = found.expect_continue && !view_equal(head->version, VIEW("HTTP/1.0"));
     return seen;
 }
 

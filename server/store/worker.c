@@ -378,9 +378,14 @@ bool store_worker_submit(struct store_worker *worker, struct store_task *task)
         break;
     case STORE_TASK_CLAIM:
     case STORE_TASK_VOID:
-        taken = worker->queued.claims.count < worker->options.claims_max;
-        if (taken) {
+        if (worker->queued.claims.count < worker->options.claims_max) {
             list_append(&worker->queued.claims, &task->message.node);
+            break;
+        }
+        task->claim.may_claim = false; /* no new work, but a repeat still gets its answer: on the readers' budget */
+        taken = worker->queued.reads.count < worker->options.reads_max;
+        if (taken) {
+            list_append(&worker->queued.reads, &task->message.node);
         }
         break;
     case STORE_TASK_LOOK_UP:

@@ -2,7 +2,8 @@
  *
  * Takes everything queued at once; outcomes first, then claims and look-ups; one commit; then posts. No waiting to make batches larger. A result
  * is posted only after its batch is durable; when the batch fails, every task of it fails with it, look-ups too.
- * Budgets: claims and look-ups are refused when their queue is full (before anything was written); outcomes never are. Between batches it
+ * Budgets: a claim that finds its queue full is only looked up (may_claim becomes false), on the budget of the look-ups; what finds that one full
+ * is refused, before anything was written; outcomes never are. Between batches it
  * sweeps expired records and does the store's housekeeping. */
 #ifndef NONBIS_SERVER_STORE_WORKER_H
 #define NONBIS_SERVER_STORE_WORKER_H

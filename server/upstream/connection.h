@@ -36,8 +36,7 @@ struct connection {
     struct connections *connections;
     const struct connection_owner *owner;
     void *context;
-    void *
-        easy; /* libcurl's handle; it stays added to the multi handle as long as the connection lives (docs/facts.md 6c) */
+    void *easy; /* libcurl's handle; added to its multi handle while the connection lives (docs/facts.md 6c) */
     struct loop_watch *watch; /* NULL until it is connected */
     char *error;              /* libcurl's words about a failure */
 };
@@ -48,8 +47,8 @@ void connections_free(struct connections *connections); /* every connection was 
 
 /* "127.0.0.1:3000", "unix:/run/app.sock": for messages. */
 const char *connections_peer(const struct connections *connections);
-bool connections_secured(
-    const struct connections *connections); /* TLS: libcurl may hold bytes that poll does not see */
+/* TLS: libcurl may hold bytes that poll does not see */
+bool connections_secured(const struct connections *connections);
 
 struct connection *connection_open(struct connections *connections, enum upstream_lane lane,
                                    const struct connection_owner *owner, void *context);

@@ -24,8 +24,7 @@ struct upstream_options {
     int64_t connect_timeout_ms, idle_ms;
     size_t response_header_max;
     bool allow_close_delimited;
-    const char
-        *ca_file; /* PEM file of the authorities that may sign an https handler's certificate; NULL: the system's */
+    const char *ca_file; /* PEM file of the authorities that an https handler is checked against; NULL: the system's */
 };
 
 struct upstream_figures {
@@ -41,14 +40,13 @@ struct upstream_target {
 bool upstream_parse_url(const char *url, struct upstream_target *target, struct buf *error);
 
 struct upstream *upstream_open(struct loop *loop, const struct upstream_options *options, struct buf *error);
-void upstream_close(
-    struct upstream *upstream); /* no calls may be running, so never from inside `end`; kept connections are closed */
+/* Closes kept connections. No call may be running, so never from inside `end`. */
+void upstream_close(struct upstream *upstream);
 void upstream_figures(const struct upstream *upstream, struct upstream_figures *figures);
 
 struct upstream_end {
-    enum attempt_end
-        end; /* NOT_SENT, COMPLETE, RESET, CUT, GARBAGE, CLOSE_DELIMITED; TIMEOUT and SHUTDOWN are the caller's */
-    char reason[160]; /* for logs and `detail`: "connect to 127.0.0.1:3000: Connection refused" */
+    enum attempt_end end; /* never TIMEOUT or SHUTDOWN: those are the caller's */
+    char reason[160];     /* for logs and `detail`: "connect to 127.0.0.1:3000: Connection refused" */
 };
 
 struct upstream_events {

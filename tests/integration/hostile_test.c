@@ -80,7 +80,8 @@ static void group_check(struct group *group, bool good, const struct hostile *ro
         return;
     }
     size_t len = strlen(group->report);
-    len += (size_t) snprintf(group->report + len, REPORT_MAX - len, "%s (%s): ", row->name, group->open ? "open" : "protected");
+    len += (size_t) snprintf(group->report + len, REPORT_MAX - len, "%s (%s): ", row->name,
+                             group->open ? "open" : "protected");
     va_list arguments;
     va_start(arguments, format);
     len += (size_t) vsnprintf(group->report + len, REPORT_MAX - len, format, arguments);
@@ -156,10 +157,12 @@ static void check_row(struct group *group, size_t number)
     (void) snprintf(key, sizeof key, "row-%03zu", number);
     unsigned seen = peer_count_key(group->rig.peer, key);
     unsigned expected = row_forwarded(group, row);
-    group_check(group, expected == BEGUN ? seen <= 1 : seen == expected, row, "forwarded expected %u, got %u", expected, seen);
+    group_check(group, expected == BEGUN ? seen <= 1 : seen == expected, row, "forwarded expected %u, got %u", expected,
+                seen);
     (void) snprintf(key, sizeof key, "canary-%03zu", number);
     seen = peer_count_key(group->rig.peer, key);
-    group_check(group, seen == row_canaries(group, row), row, "canaries expected %u, got %u", row_canaries(group, row), seen);
+    group_check(group, seen == row_canaries(group, row), row, "canaries expected %u, got %u", row_canaries(group, row),
+                seen);
 }
 
 START_TEST(a_hostile_request_reaches_nobody_and_nothing_behind_it_runs)
@@ -178,11 +181,77 @@ START_TEST(a_hostile_request_reaches_nobody_and_nothing_behind_it_runs)
     /* Nor did anything without a key of ours arrive; and what was cut at the handler is nobody's command. */
     unsigned least = group.forwarded + group.canaries;
     unsigned requests = peer_count_requests(group.rig.peer);
-    ck_assert_msg(requests >= least && requests <= least + group.begun, "%u requests came, expected %u to %u", requests, least,
-                  least + group.begun);
+    ck_assert_msg(requests >= least && requests <= least + group.begun, "%u requests came, expected %u to %u", requests,
+                  least, least + group.begun);
     ck_assert_uint_eq(peer_count_whole(group.rig.peer), least);
-    ck_assert_msg(!daemon_logged(&group.rig.nonbis, "Z error "), "an error was logged, see %s", group.rig.nonbis.log_path);
+    ck_assert_msg(!daemon_logged(&group.rig.nonbis, "Z error "), "an error was logged, see %s",
+                  group.rig.nonbis.log_path);
     peer_free(group.rig.peer);
+}
+END_TEST
+
+/* --- honest requests: what accounts for every byte of a head must not refuse one --- */
+
+static void honest_value(struct suite_random *random, struct buf *out)
+{
+    static const char bytes[] = "abcXYZ019 \t,;:=\"\\()<>@[]{}?/%&+~\xc3\xa9";
+    for (unsigned left = suite_random_below(random, 300); left > 0; left--) {
+        buf_append_bytes(out, &bytes[suite_random_below(random, sizeof bytes - 1)], 1);
+    }
+}
+
+/* A GET with up to 20 fields of up to 300 bytes, with blanks in every legal place. */
+static void honest_request(struct suite_random *random, struct buf *out)
+{
+    static const char *const blanks[] = { "", " ", "\t", "   ", " \t " };
+    static const char *const names[] = { "X-A", "Cookie", "accept", "x~!#$%&'*+-.^_`|", "Referer" };
+    static const char *const targets[] = {
+        "/", "/x", "/x/a%2Fb/c.?", "/x?a=%20b&c&&d=+", "/%7Ex//?e%00f=g;h&%", "/x?=&=?=%zz", "/\xc3\xa9"
+    };
+    buf_printf(out, "%sGET %s HTTP/1.1\r\nHost:%stest.example%s\r\n", suite_random_below(random, 4) == 0 ? "\r\n" : "",
+               targets[suite_random_below(random, 7)], blanks[suite_random_below(random, 5)],
+               blanks[suite_random_below(random, 5)]);
+    for (unsigned left = suite_random_below(random, 21); left > 0; left--) {
+        buf_printf(out, "%s:%s", names[suite_random_below(random, 5)], blanks[suite_random_below(random, 5)]);
+        honest_value(random, out);
+        buf_printf(out, "%s\r\n", blanks[suite_random_below(random, 5)]);
+    }
+    buf_printf(out, "\r\n");
+}
+
+START_TEST(an_honest_request_is_taken_however_it_is_written_and_however_it_arrives)
+{
+    enum { CONNECTIONS = 50, PER_CONNECTION = 8 };
+    struct suite_random random;
+    unsigned seed = suite_seed();
+    FIGURE("honest requests seed=%u", seed);
+    suite_random_start(&random, seed);
+    struct rig rig;
+    rig_start(&rig, only_orders);
+    for (unsigned i = 0; i < CONNECTIONS; i++) {
+        struct buf bytes;
+        buf_init(&bytes, 1 << 20);
+        for (unsigned j = 0; j < PER_CONNECTION; j++) {
+            honest_request(&random, &bytes);
+        }
+        int fd = http_connect(rig.address);
+        for (size_t at = 0; at < bytes.len;) { /* in pieces that know nothing of lines */
+            size_t part = 1 + suite_random_below(&random, 1500);
+            part = part < bytes.len - at ? part : bytes.len - at;
+            ck_assert(http_send(fd, bytes.ptr + at, part));
+            at += part;
+        }
+        buf_fini(&bytes);
+        for (unsigned j = 0; j < PER_CONNECTION; j++) {
+            struct http_answer answer = http_receive(fd, false, NULL);
+            ck_assert_msg(answer.status == 200, "request %u of connection %u: %d %s", j, i, answer.status,
+                          answer.body != NULL ? answer.body : "");
+            http_answer_free(&answer);
+        }
+        close(fd);
+    }
+    ck_assert_uint_eq(peer_count_requests(rig.peer), CONNECTIONS * PER_CONNECTION);
+    rig_end(&rig);
 }
 END_TEST
 
@@ -193,8 +262,8 @@ START_TEST(the_table_of_hostile_requests_is_whole)
         refused += hostiles[i].forwarded == 0 ? 1 : 0;
         residual += strncmp(hostiles[i].name, "residual: ", 10) == 0 ? 1 : 0;
     }
-    FIGURE("hostile requests: rows=%d refused=%zu residual=%zu, each on a protected and on an open route", (int) HOSTILE_COUNT, refused,
-           residual);
+    FIGURE("hostile requests: rows=%d refused=%zu residual=%zu, each on a protected and on an open route",
+           (int) HOSTILE_COUNT, refused, residual);
     ck_assert_uint_ge(refused, 45);
 }
 END_TEST
@@ -203,6 +272,7 @@ SUITE(hostile)
 {
     Suite *suite = suite_create("integration/hostile");
     CASE_LOOP(suite, a_hostile_request_reaches_nobody_and_nothing_behind_it_runs, 2 * GROUPS);
+    CASE(suite, an_honest_request_is_taken_however_it_is_written_and_however_it_arrives);
     CASE(suite, the_table_of_hostile_requests_is_whole);
     return suite;
 }

@@ -23,7 +23,6 @@ static void expect_order(const struct http_answer *answer)
     ck_assert(http_field_is(answer, "Location", "/orders/7"));
     ck_assert_int_eq(http_field_count(answer, "X-Custom"), 2);
     ck_assert_int_eq(http_field_count(answer, "Date"), 1);
-    ck_assert(!http_field_is(answer, "Date", "Sun, 06 Nov 1994 08:49:37 GMT"));
     ck_assert_int_eq(http_field_count(answer, "Idempotency-Status"), 1);
     ck_assert_int_eq(http_field_count(answer, "Nonbis-Foo"), 0);
     ck_assert_int_eq(http_field_count(answer, "Link"), 2); /* the handler's, and ours */
@@ -40,12 +39,14 @@ START_TEST(a_repeat_gets_the_recorded_answer_byte_for_byte_and_the_handler_runs_
     expect_order(&first);
     ck_assert_int_eq(http_field_count(&first, "Idempotent-Replayed"), 0);
     ck_assert_int_eq(http_field_count(&first, "Set-Cookie"), 1);
+    ck_assert(http_field_is(&first, "Date", "Sun, 06 Nov 1994 08:49:37 GMT"));
     for (int i = 0; i < 3; i++) {
         struct http_answer again = http_post(rig.address, "/orders?x=1", i == 1 ? "\"k-1\"" : "k-1", ORDER);
         RIG_EXPECT(again, 201, "replayed");
         expect_order(&again);
         ck_assert(http_field_is(&again, "Idempotent-Replayed", "true"));
         ck_assert_int_eq(http_field_count(&again, "Set-Cookie"), 0);
+        ck_assert(!http_field_is(&again, "Date", "Sun, 06 Nov 1994 08:49:37 GMT")); /* a fresh one */
         ck_assert_int_eq(http_field_count(&again, "Server-Timing"), 0);
         ck_assert_int_eq(http_field_count(&again, "Age"), 0);
         http_answer_free(&again);

@@ -31,20 +31,22 @@
 enum { PEER_DEADLINE_MS = 20000 };
 
 enum peer_op {
-    PEER_STOP,       /* end of a script: the next request */
-    PEER_BODY,       /* read the rest of the request (Content-Length or chunked); without this step it stays unread */
-    PEER_READ,       /* only in steps of a connection: read a whole request, count and record it */
-    PEER_READ_BYTES, /* read `count` bytes and forget them */
-    PEER_SEND,       /* `text`; `count` > 0: so many times */
-    PEER_SEND_BYTES, /* `count` bytes from `text`, which may hold NUL */
-    PEER_DRIP,       /* `text`, a byte per packet */
-    PEER_NUMBER,     /* a 200 whose body is the number of the request: "7" */
-    PEER_ECHO,       /* a 200 whose body is the request as it was received, head and what was read of the body */
-    PEER_WAIT,       /* stall until released (peer_release) */
-    PEER_WAIT_END,   /* read and forget until the other side closes */
-    PEER_SHUTDOWN,   /* FIN, but go on reading and with the script */
-    PEER_CLOSE,      /* FIN */
-    PEER_RESET       /* RST */
+    PEER_STOP,         /* end of a script: the next request */
+    PEER_BODY,         /* read the rest of the request (Content-Length or chunked); without this step it stays unread */
+    PEER_READ,         /* only in steps of a connection: read a whole request, count and record it */
+    PEER_BODY_PATTERN, /* as PEER_BODY, but the body is not kept: it must be the pattern (below), or the connection is closed */
+    PEER_READ_BYTES,   /* read `count` bytes and forget them */
+    PEER_SEND,         /* `text`; `count` > 0: so many times */
+    PEER_SEND_BYTES,   /* `count` bytes from `text`, which may hold NUL */
+    PEER_SEND_PATTERN, /* `count` bytes of the pattern */
+    PEER_DRIP,         /* `text`, a byte per packet */
+    PEER_NUMBER,       /* a 200 whose body is the number of the request: "7" */
+    PEER_ECHO,         /* a 200 whose body is the request as it was received, head and what was read of the body */
+    PEER_WAIT,         /* stall until released (peer_release) */
+    PEER_WAIT_END,     /* read and forget until the other side closes */
+    PEER_SHUTDOWN,     /* FIN, but go on reading and with the script */
+    PEER_CLOSE,        /* FIN */
+    PEER_RESET         /* RST */
 };
 
 struct peer_step {
@@ -83,6 +85,10 @@ unsigned peer_count_key(struct peer *peer,
                         const char *key); /* whole heads with this Idempotency-Key, as the field was written */
 /* Appends the n-th request (from 1) as it was received: head, and what was read of the body. False when there was none. */
 bool peer_request(struct peer *peer, unsigned n, struct buf *out);
+
+/* --- bodies too large to keep: byte n of the pattern is n modulo 251, so that no power of two is a period of it --- */
+void peer_pattern_write(char *out, size_t len, uint64_t offset);
+bool peer_pattern_matches(const char *bytes, size_t len, uint64_t offset);
 
 /* --- waiting for it --- */
 bool peer_wait_requests(struct peer *peer, unsigned count); /* whole heads */

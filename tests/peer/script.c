@@ -76,6 +76,99 @@ static bool link_send(struct peer_link *link, const char *bytes, size_t len)
     return true;
 }
 
+/* --- the pattern --- */
+
+enum { PATTERN_PERIOD = 251, PATTERN_BLOCK = 64 * 1024 };
+
+static char pattern[PATTERN_BLOCK + PATTERN_PERIOD];
+static pthread_once_t pattern_once = PTHREAD_ONCE_INIT;
+
+static void pattern_make(void)
+{
+    for (size_t i = 0; i < sizeof pattern; i++) {
+        pattern[i] = (char) (unsigned char) (i % PATTERN_PERIOD);
+    }
+}
+
+void peer_pattern_write(char *out, size_t len, uint64_t offset)
+{
+    pthread_once(&pattern_once, pattern_make);
+    while (len > 0) {
+        size_t part = len < PATTERN_BLOCK ? len : PATTERN_BLOCK;
+        memcpy(out, pattern + offset % PATTERN_PERIOD, part);
+        out += part;
+        offset += part;
+        len -= part;
+    }
+}
+
+bool peer_pattern_matches(const char *bytes, size_t len, uint64_t offset)
+{
+    pthread_once(&pattern_once, pattern_make);
+    while (len > 0) {
+        size_t part = len < PATTERN_BLOCK ? len : PATTERN_BLOCK;
+        if (memcmp(bytes, pattern + offset % PATTERN_PERIOD, part) != 0) {
+            return false;
+        }
+        bytes += part;
+        offset += part;
+        len -= part;
+    }
+    return true;
+}
+
+/* So many bytes that must continue the pattern at `*offset`. */
+static bool link_read_pattern(struct peer_link *link, uint64_t count, uint64_t *offset)
+{
+    while (count > 0) {
+        if (link_byte(link) < 0) {
+            return false;
+        }
+        link->read_from--;
+        size_t there = link->read_until - link->read_from;
+        size_t part = there < count ? there : (size_t) count;
+        if (!peer_pattern_matches(link->read + link->read_from, part, *offset)) {
+            return false;
+        }
+        link->read_from += part;
+        *offset += part;
+        count -= part;
+    }
+    return true;
+}
+
+static bool link_read_pattern_chunks(struct peer_link *link)
+{
+    uint64_t offset = 0;
+    for (;;) {
+        struct buf line;
+        buf_init(&line, HEAD_MAX);
+        bool got = link_line(link, &line);
+        buf_append_bytes(&line, "", 1);
+        uint64_t size = got ? strtoull(line.ptr, NULL, 16) : 0;
+        buf_fini(&line);
+        if (!got || !link_read_pattern(link, size, &offset) || !link_read(link, NULL, 2)) {
+            return false;
+        }
+        if (size == 0) {
+            return true;
+        }
+    }
+}
+
+static bool link_send_pattern(struct peer_link *link, uint64_t count)
+{
+    pthread_once(&pattern_once, pattern_make);
+    for (uint64_t offset = 0; offset < count;) {
+        size_t part = count - offset < PATTERN_BLOCK ? (size_t) (count - offset) : PATTERN_BLOCK;
+        if (!link_send(link, pattern + offset % PATTERN_PERIOD, part)) {
+            return false;
+        }
+        offset += part;
+    }
+    return true;
+}
+
 /* --- requests --- */
 
 /* The value of a field in a head, as it was written; empty when it is not there. */
@@ -153,7 +246,7 @@ static bool link_read_chunks(struct peer_link *link, struct peer_record *record)
     }
 }
 
-static bool link_read_body(struct peer_link *link, struct peer_record *record)
+static bool link_read_body(struct peer_link *link, struct peer_record *record, bool as_pattern)
 {
     struct peer *peer = link->peer;
     if (record->whole) {
@@ -163,7 +256,10 @@ static bool link_read_body(struct peer_link *link, struct peer_record *record)
     uint64_t length = 0;
     (void) view_to_uint64(head_field(buf_view(&record->bytes), VIEW("Content-Length")), &length);
     bool chunked = head_field(buf_view(&record->bytes), VIEW("Transfer-Encoding")).len > 0;
-    if (!(chunked ? link_read_chunks(link, record) : link_read(link, record, length))) {
+    uint64_t offset = 0;
+    bool good = as_pattern ? (chunked ? link_read_pattern_chunks(link) : link_read_pattern(link, length, &offset))
+                           : (chunked ? link_read_chunks(link, record) : link_read(link, record, length));
+    if (!good) {
         return false;
     }
     pthread_mutex_lock(&peer->lock);
@@ -257,15 +353,19 @@ static bool link_step(struct peer_link *link, const struct peer_step *step, stru
     switch (step->op) {
     case PEER_READ:
         *record = link_read_head(link, number);
-        return *record != NULL && link_read_body(link, *record);
+        return *record != NULL && link_read_body(link, *record, false);
     case PEER_BODY:
-        return *record != NULL && link_read_body(link, *record);
+        return *record != NULL && link_read_body(link, *record, false);
+    case PEER_BODY_PATTERN:
+        return *record != NULL && link_read_body(link, *record, true);
     case PEER_READ_BYTES:
         return link_read(link, NULL, step->count);
     case PEER_SEND:
         return link_send_often(link, step);
     case PEER_SEND_BYTES:
         return link_send(link, step->text, step->count);
+    case PEER_SEND_PATTERN:
+        return link_send_pattern(link, step->count);
     case PEER_DRIP:
         return link_drip(link, step->text);
     case PEER_NUMBER:

@@ -65,8 +65,8 @@ START_TEST(a_claim_of_a_released_key_keeps_its_id_and_counts_up)
     ck_assert_int_eq(record.created_ms, 10);
     ck_assert_int_eq(record.deadline_ms, 80);
     ck_assert_int_eq(record.completed_ms, 0);
-    ck_assert_int_eq(record.expires_ms, 0);
-    ck_assert_int_eq(record.forget_ms, 0);
+    ck_assert_int_eq(record.expires_ms, 120); /* promised while it was released */
+    ck_assert_int_eq(record.forget_ms, 120);
     ck_assert_mem_eq(&record.credential, &fresh, sizeof(fresh));
 }
 END_TEST
@@ -112,8 +112,8 @@ static const struct {
 } moments[] = {
     { ABSENT, 20, "absent", "no", "cv" },
     { RUNNING, 59, "in_progress", "unknown", "CNU" },
-    { RUNNING, 60, "unknown", "unknown", "CNU" },
-    { RUNNING, 1000000, "unknown", "unknown", "CNU" }, /* never forgotten by age */
+    { RUNNING, 60, "unknown", "unknown", "CU" },
+    { RUNNING, 1000000, "unknown", "unknown", "CU" }, /* never forgotten by age */
     { COMPLETED, 20, "completed", "yes", "" },
     { COMPLETED, 119, "completed", "yes", "" },
     { COMPLETED, 120, "expired", "yes", "" },

@@ -211,7 +211,7 @@ static const struct {
     { 501, "POST\x01", "/", "HTTP/1.1", { "Host=h" } },
     { 501, "CONNECT", "h:443", "HTTP/1.1", { "Host=h" } },
     { 501, "TRACE", "/", "HTTP/1.1", { "Host=h" } },
-    { 505, "GET", "/", "HTTP/1.9", { "Host=h" } },
+    { 505, "GET", "/", "HTTP/1.10", { "Host=h" } },
     { 505, "GET", "/", "HTTP/2.0", { "Host=h" } },
     { 505, "GET", "/", "HTTP/0.9", { "Host=h" } },
     { 505, "GET", "/", "http/1.1", { "Host=h" } },

@@ -1,0 +1,282 @@
+/* passthrough_flow_test.c - what passes through when it is large or slow (docs/contract.md section 1): flat memory, and back-pressure both
+ * ways. */
+#include "tests/support/process_memory.h"
+#include "tests/support/rig.h"
+#include "tests/support/stream_client.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOST "Host: test.example\r\n"
+
+enum {
+    MIB = 1024 * 1024,
+    BIG_MIB = 512,
+    STALL_MIB = 64,
+    GROWTH_MAX_KB = 8 * 1024,
+    STILL_MS = 100, /* so long nothing moves: then the buffers on the way are full */
+    BLOCK = 64 * 1024,
+};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { MEMORY_IS_MEASURED = 0 }; /* a sanitizer keeps freed memory */
+#else
+enum { MEMORY_IS_MEASURED = 1 };
+#endif
+
+static const char *const only_orders[] = { "--store", "memory", "--route", "POST /orders*", NULL };
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- memory --- */
+
+struct memory {
+    pid_t pid;
+    long before_kb;
+};
+
+static struct memory memory_watch(const struct rig *rig)
+{
+    process_memory_reset_peak(rig->nonbis.pid);
+    return (struct memory){ rig->nonbis.pid, process_memory_peak_kb(rig->nonbis.pid) };
+}
+
+static void memory_expect_flat(const struct memory *memory, const char *what)
+{
+    long peak_kb = process_memory_peak_kb(memory->pid);
+    FIGURE("%s: nonbisd resident before=%ld kB peak=%ld kB growth=%ld kB pss=%ld kB", what, memory->before_kb, peak_kb,
+           peak_kb - memory->before_kb, process_memory_now_kb(memory->pid));
+    if (MEMORY_IS_MEASURED) {
+        ck_assert_int_lt(peak_kb - memory->before_kb, GROWTH_MAX_KB);
+    }
+}
+
+/* --- stalling --- */
+
+/* As much of it as goes without waiting for longer than STILL_MS. Returns how much that was. */
+static uint64_t send_pattern_until_stalled(int fd, uint64_t until)
+{
+    static char block[BLOCK];
+    uint64_t at = 0;
+    struct pollfd polled = { .fd = fd, .events = POLLOUT };
+    while (at < until && poll(&polled, 1, STILL_MS) == 1) {
+        size_t part = until - at < BLOCK ? (size_t) (until - at) : BLOCK;
+        peer_pattern_write(block, part, at);
+        ssize_t went = send(fd, block, part, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ck_assert_int_gt(went, 0);
+        at += (uint64_t) went;
+    }
+    return at;
+}
+
+/* Until the bytes that wait for us do not grow any more: everything on the way is full. */
+static void wait_until_still(int fd)
+{
+    int before = -1, now = 0;
+    while (now != before) {
+        before = now;
+        (void) poll(NULL, 0, STILL_MS);
+        ck_assert_int_eq(ioctl(fd, FIONREAD, &now), 0);
+    }
+}
+
+/* --- size --- */
+
+START_TEST(half_a_gigabyte_goes_up_and_down_in_flat_memory)
+{
+    static const struct peer_step script[] = { { PEER_BODY_PATTERN, NULL, 0 },
+                                               { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 536870912\r\n\r\n", 0 },
+                                               { PEER_SEND_PATTERN, NULL, 536870912 },
+                                               PEER_END };
+    char head[1024];
+    struct rig rig;
+    rig_start(&rig, only_orders);
+    peer_script_for_request(rig.peer, 2, script);
+    struct http_answer warm = http_request(rig.address, "GET", "/warm", NULL, NULL);
+    RIG_EXPECT(warm, 200, "");
+    struct memory memory = memory_watch(&rig);
+    int64_t started_ms = now_ms();
+    int fd = http_connect(rig.address);
+    ck_assert(stream_send_text(fd, "PUT /x HTTP/1.1\r\n" HOST "Content-Length: 536870912\r\n\r\n"));
+    ck_assert(stream_send_pattern(fd, 0, (uint64_t) BIG_MIB * MIB));
+    ck_assert(peer_wait_whole(rig.peer, 2)); /* every byte was compared */
+    int64_t up_ms = now_ms() - started_ms;
+    stream_read_head(fd, head, sizeof head);
+    ck_assert_ptr_nonnull(strstr(head, "Content-Length: 536870912\r\n"));
+    ck_assert_uint_eq(stream_read_pattern(fd, 0, (uint64_t) BIG_MIB * MIB), (uint64_t) BIG_MIB * MIB);
+    FIGURE("%d MiB up in %lld ms, down in %lld ms", BIG_MIB, (long long) up_ms,
+           (long long) (now_ms() - started_ms - up_ms));
+    memory_expect_flat(&memory, "512 MiB up and down");
+    close(fd);
+    http_answer_free(&warm);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(chunked_megabytes_go_up_and_down_unchanged)
+{
+    static const struct peer_step script[] = { { PEER_BODY_PATTERN, NULL, 0 },
+                                               { PEER_SEND,
+                                                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n800000\r\n", 0 },
+                                               { PEER_SEND_PATTERN, NULL, 8 * MIB },
+                                               { PEER_SEND, "\r\n0\r\n\r\n", 0 },
+                                               PEER_END };
+    struct rig rig;
+    rig_start(&rig, only_orders);
+    peer_script_default(rig.peer, script);
+    int fd = http_connect(rig.address);
+    ck_assert(stream_send_text(fd, "PUT /x HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"));
+    uint64_t at = 0;
+    for (unsigned size = 1; at < 8 * MIB; size = size * 3 % 100003) {
+        char line[16];
+        (void) snprintf(line, sizeof line, "%x\r\n", size);
+        ck_assert(stream_send_text(fd, line) && stream_send_pattern(fd, at, at + size) && stream_send_text(fd, "\r\n"));
+        at += size;
+    }
+    ck_assert(stream_send_text(fd, "0\r\n\r\n"));
+    struct http_answer answer = http_receive(fd, false, NULL);
+    RIG_EXPECT(answer, 200, "");
+    ck_assert_uint_eq(peer_count_whole(rig.peer), 1);
+    ck_assert(answer.whole);
+    ck_assert_uint_eq(answer.body_len, 8 * MIB);
+    ck_assert(peer_pattern_matches(answer.body, answer.body_len, 0));
+    http_answer_free(&answer);
+    close(fd);
+    rig_end(&rig);
+}
+END_TEST
+
+/* --- slowness --- */
+
+START_TEST(a_handler_that_does_not_read_holds_the_client_back_and_not_the_memory_of_nonbisd)
+{
+    static const struct peer_step script[] = { { PEER_WAIT, NULL, 0 },
+                                               { PEER_BODY_PATTERN, NULL, 0 },
+                                               { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                               PEER_END };
+    struct rig rig;
+    rig_start(&rig, only_orders);
+    peer_script_for_request(rig.peer, 2, script);
+    struct http_answer warm = http_request(rig.address, "GET", "/warm", NULL, NULL);
+    struct memory memory = memory_watch(&rig);
+    int fd = http_connect(rig.address);
+    ck_assert(stream_send_text(fd, "PUT /x HTTP/1.1\r\n" HOST "Content-Length: 67108864\r\n\r\n"));
+    uint64_t at = send_pattern_until_stalled(fd, (uint64_t) STALL_MIB * MIB);
+    ck_assert_uint_lt(at, (uint64_t) STALL_MIB * MIB);
+    FIGURE("handler does not read: the client was held back after %llu KiB of %d MiB", (unsigned long long) at / 1024,
+           STALL_MIB);
+    memory_expect_flat(&memory, "stalled upload");
+    peer_release(rig.peer, 1);
+    ck_assert(stream_send_pattern(fd, at, (uint64_t) STALL_MIB * MIB));
+    struct http_answer answer = http_receive(fd, false, NULL);
+    RIG_EXPECT(answer, 200, "");
+    ck_assert_uint_eq(peer_count_whole(rig.peer), 2);
+    memory_expect_flat(&memory, "upload after the stall");
+    http_answer_free(&warm);
+    http_answer_free(&answer);
+    close(fd);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(a_client_that_does_not_read_holds_the_handler_back_and_not_the_memory_of_nonbisd)
+{
+    static const struct peer_step script[] = { { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n", 0 },
+                                               { PEER_SEND_PATTERN, NULL, STALL_MIB * MIB },
+                                               { PEER_WAIT, NULL, 0 },
+                                               PEER_END };
+    char head[1024];
+    struct rig rig;
+    rig_start(&rig, only_orders);
+    peer_script_for_request(rig.peer, 2, script);
+    struct http_answer warm = http_request(rig.address, "GET", "/warm", NULL, NULL);
+    struct memory memory = memory_watch(&rig);
+    int fd = http_connect(rig.address);
+    ck_assert(stream_send_text(fd, "GET /x HTTP/1.1\r\n" HOST "\r\n"));
+    stream_read_head(fd, head, sizeof head);
+    wait_until_still(fd);
+    memory_expect_flat(&memory, "stalled download");
+    /* The others do not wait for it. */
+    struct http_answer other = http_request(rig.address, "GET", "/other", NULL, NULL);
+    RIG_EXPECT(other, 200, "");
+    ck_assert_uint_eq(stream_read_pattern(fd, 0, (uint64_t) STALL_MIB * MIB), (uint64_t) STALL_MIB * MIB);
+    ck_assert(peer_wait_stalled(rig.peer, 1));
+    memory_expect_flat(&memory, "download after the stall");
+    http_answer_free(&warm);
+    http_answer_free(&other);
+    close(fd);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(bytes_that_drip_arrive)
+{
+    static const struct peer_step script[] = {
+        { PEER_BODY, NULL, 0 },
+        { PEER_DRIP, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 0 },
+        PEER_END
+    };
+    static const char request[] = "PUT /x HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nabcde";
+    struct rig rig;
+    rig_start(&rig, only_orders);
+    peer_script_default(rig.peer, script);
+    int fd = http_connect(rig.address);
+    for (size_t i = 0; i < sizeof request - 1; i++) {
+        ck_assert(http_send(fd, request + i, 1));
+    }
+    struct http_answer answer = http_receive(fd, false, NULL);
+    RIG_EXPECT(answer, 200, "");
+    ck_assert_str_eq(answer.body, "hello");
+    ck_assert_uint_eq(peer_count_whole(rig.peer), 1);
+    http_answer_free(&answer);
+    close(fd);
+    rig_end(&rig);
+}
+END_TEST
+
+/* Answers reach the client as they come, not when they are whole. */
+START_TEST(the_beginning_of_an_answer_does_not_wait_for_its_end)
+{
+    static const struct peer_step script[] = {
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n", 0 },
+        { PEER_WAIT, NULL, 0 },
+        { PEER_SEND, "0\r\n\r\n", 0 },
+        PEER_END
+    };
+    char head[1024];
+    char chunk[16] = "";
+    struct rig rig;
+    rig_start(&rig, only_orders);
+    peer_script_default(rig.peer, script);
+    int fd = http_connect(rig.address);
+    ck_assert(stream_send_text(fd, "GET /events HTTP/1.1\r\n" HOST "\r\n"));
+    stream_read_head(fd, head, sizeof head);
+    ck_assert_int_eq(recv(fd, chunk, 10, MSG_WAITALL), 10);
+    ck_assert_str_eq(chunk, "5\r\nevent\r\n");
+    peer_release(rig.peer, 1);
+    ck_assert_int_eq(recv(fd, chunk, 5, MSG_WAITALL), 5);
+    ck_assert_mem_eq(chunk, "0\r\n\r\n", 5);
+    close(fd);
+    rig_end(&rig);
+}
+END_TEST
+
+SUITE(passthrough_flow)
+{
+    Suite *suite = suite_create("integration/passthrough_flow");
+    CASE(suite, half_a_gigabyte_goes_up_and_down_in_flat_memory);
+    CASE(suite, chunked_megabytes_go_up_and_down_unchanged);
+    CASE(suite, a_handler_that_does_not_read_holds_the_client_back_and_not_the_memory_of_nonbisd);
+    CASE(suite, a_client_that_does_not_read_holds_the_handler_back_and_not_the_memory_of_nonbisd);
+    CASE(suite, bytes_that_drip_arrive);
+    CASE(suite, the_beginning_of_an_answer_does_not_wait_for_its_end);
+    return suite;
+}
