@@ -156,6 +156,8 @@ static int open_listeners(struct server *server, struct buf *error)
     struct edge_options options = {
         .connections_max = (unsigned) settings->connections_max,
         .client_idle_ms = settings->client_idle_ms,
+        .head_deadline_ms = settings->header_deadline_ms,
+        .body_deadline_ms = settings->body_deadline_ms,
         .body_max = (size_t) settings->body_max,
     };
     struct stop *stop = &server->stop;

@@ -30,6 +30,7 @@ struct settings {
     int64_t body_max, response_keep_max;             /* bytes */
     int64_t request_header_max, response_header_max; /* bytes */
     int64_t connect_timeout_ms, answer_timeout_ms, hard_timeout_ms, passthrough_timeout_ms;
+    int64_t header_deadline_ms, body_deadline_ms;
     int64_t client_idle_ms, upstream_idle_ms, drain_timeout_ms;
     int64_t ttl_ms, tombstone_ttl_ms, max_downtime_ms;
     int64_t connections_max, running_max, store_queue_max;

@@ -2,6 +2,7 @@
 #include "server/base/clock.h"
 #include "server/digest/digest.h"
 #include "server/flow/exchange_state.h"
+#include "server/flow/late.h"
 #include "server/http/fields.h"
 
 #include <string.h>
@@ -88,6 +89,9 @@ static void finish_done(struct store_task *task)
     }
     log_message(LOG_ERROR, "store", "an outcome could not be recorded (%s): the client is told so, the command stays unknown",
                 store_result_name(task->result));
+    if (task->result == STORE_FULL || task->result == STORE_FAILED) {
+        late_keep(x->flow, &task->finish);
+    }
     exchange_event(x, EVENT_RECORD_FAILED);
 }
 

@@ -3,6 +3,7 @@
  *   front.c     a request arrives: guard, own paths, route, tenant, key, declared length (checks 1 to 5)
  *   command.c   a keyed request on a protected route: asks core/exchange.h, does the one deed it names
  *   relay.c     pass-through
+ *   late.c      outcomes that the store would not take at first
  *   answer.c    what nonbis says itself, and the fields it adds
  *   stop.c      the drain
  *   health.c    the operators' listener */
@@ -31,6 +32,7 @@ struct flow {
 
     struct list exchanges; /* every struct exchange that is not freed */
     struct list relays;
+    struct list late; /* outcomes that are tried again: late.h */
     unsigned running; /* exchanges that hold, or may get, a claim: bounded by running_max */
     int64_t *route_latency_ms; /* by route index: moving average of the handler's answers */
 
@@ -87,6 +89,7 @@ struct relay_start {
 enum edge_take relay_start(struct flow *flow, const struct relay_start *start);
 void relay_stop_all(struct flow *flow);
 
+bool flow_is_quiet(const struct flow *flow); /* nothing runs that a drain waits for */
 /* What a guest calls when it has left its list. */
 void flow_check_quiet(struct flow *flow);
 

@@ -316,6 +316,7 @@ void flow_init(struct flow *flow, struct loop *loop, const struct settings *sett
     flow->store = store->info;
     list_init(&flow->exchanges);
     list_init(&flow->relays);
+    list_init(&flow->late);
     flow->route_latency_ms = memory_new(settings->routes.count * sizeof flow->route_latency_ms[0]);
     const uint8_t *id = flow->store.store_id;
     (void) snprintf(flow->via_name, sizeof flow->via_name, "nonbis-%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
@@ -327,9 +328,14 @@ void flow_fini(struct flow *flow)
     free(flow->route_latency_ms);
 }
 
+bool flow_is_quiet(const struct flow *flow)
+{
+    return flow->exchanges.count == 0 && flow->relays.count == 0 && flow->late.count == 0;
+}
+
 void flow_check_quiet(struct flow *flow)
 {
-    if (flow->exchanges.count == 0 && flow->relays.count == 0 && flow->quiet != NULL) {
+    if (flow_is_quiet(flow) && flow->quiet != NULL) {
         flow->quiet(flow->quiet_context);
     }
 }

@@ -1,6 +1,8 @@
 /* stop.c - see stop.h. */
 #include "server/flow/stop.h"
 
+#include "server/flow/late.h"
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -59,6 +61,7 @@ static void stop_on_drain_end(void *context)
     loop_timer_start(&stop->drain, STOP_RECORD_MS);
     command_stop_all(flow);
     relay_stop_all(flow);
+    late_drop_all(flow);
 }
 
 static void stop_begin(struct stop *stop, const char *reason, const char *why, int exit_code)
@@ -75,7 +78,7 @@ static void stop_begin(struct stop *stop, const char *reason, const char *why, i
     flow->draining_reason = reason;
     log_message(LOG_INFO, "drain", "%s: new commands are refused, %zu running ones finish", why, flow->exchanges.count);
     loop_timer_start(&stop->drain, flow->settings->drain_timeout_ms);
-    if (flow->exchanges.count == 0 && flow->relays.count == 0) {
+    if (flow_is_quiet(flow)) {
         stop_on_quiet(stop);
     }
 }

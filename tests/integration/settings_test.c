@@ -315,6 +315,36 @@ START_TEST(setting_passthrough_timeout)
 }
 END_TEST
 
+/* A byte now and then would outlive every inactivity timeout; these bound the whole. */
+static void expect_cut(const char *bytes)
+{
+    int64_t start_ms = now_ms();
+    int fd = http_connect(rig.address);
+    ck_assert(http_send(fd, bytes, strlen(bytes)));
+    struct http_answer answer = http_receive(fd, false, NULL);
+    ck_assert(answer.status == 0 || answer.status == 408);
+    ck_assert_int_lt(now_ms() - start_ms, 8000);
+    http_answer_free(&answer);
+    close(fd);
+}
+
+START_TEST(setting_header_deadline)
+{
+    WITH(SET("header_deadline=200ms"));
+    expect_cut("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-K");
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(setting_body_deadline)
+{
+    WITH(SET("body_deadline=200ms"));
+    expect_cut("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 10\r\n\r\nabc");
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 0);
+    rig_end(&rig);
+}
+END_TEST
+
 START_TEST(setting_client_idle)
 {
     WITH(SET("client_idle=1s"));
@@ -672,6 +702,8 @@ SUITE(settings)
     CASE(suite, setting_answer_timeout);
     CASE(suite, setting_hard_timeout);
     CASE(suite, setting_passthrough_timeout);
+    CASE(suite, setting_header_deadline);
+    CASE(suite, setting_body_deadline);
     CASE(suite, setting_client_idle);
     CASE(suite, setting_upstream_idle);
     CASE(suite, setting_drain_timeout);

@@ -224,11 +224,12 @@ START_TEST(claims_and_reads_have_budgets_of_their_own_and_outcomes_are_never_ref
     gate_wait(begins + 1);
     ck_assert(store_worker_submit(worker, task(2, STORE_TASK_CLAIM, "b")));
     ck_assert(store_worker_submit(worker, task(3, STORE_TASK_VOID, "c")));
+    /* Over their budget claims are only looked up, as long as the readers' budget lasts. */
+    ck_assert(store_worker_submit(worker, task(5, STORE_TASK_CLAIM, "e")));
+    ck_assert(store_worker_submit(worker, task(6, STORE_TASK_CLAIM, "a")));
+    ck_assert(store_worker_submit(worker, task(7, STORE_TASK_LOOK_UP, "a")));
     ck_assert(!store_worker_submit(worker, task(4, STORE_TASK_CLAIM, "d")));
     ck_assert(!store_worker_submit(worker, task(4, STORE_TASK_VOID, "d")));
-    for (int i = 5; i < 8; i++) {
-        ck_assert(store_worker_submit(worker, task(i, STORE_TASK_LOOK_UP, "a")));
-    }
     ck_assert(!store_worker_submit(worker, task(8, STORE_TASK_LOOK_UP, "a")));
     for (int i = 10; i < 110; i++) { /* all but the first are stale, and all are taken */
         ck_assert(store_worker_submit(worker, task_finish(i, 0, OUTCOME_COMPLETED)));
@@ -240,6 +241,10 @@ START_TEST(claims_and_reads_have_budgets_of_their_own_and_outcomes_are_never_ref
     wait_done(107);
     ck_assert_int_eq(tasks[10].task.result, STORE_OK);
     ck_assert_int_eq(tasks[109].task.result, STORE_STALE);
+    ck_assert(!tasks[5].task.found.claimed);
+    ck_assert_int_eq(tasks[5].task.found.decision.verdict, VERDICT_FORWARD);
+    ck_assert(!tasks[6].task.found.claimed);
+    ck_assert_int_eq(tasks[6].task.found.decision.verdict, VERDICT_REPLAY); /* its outcome came first */
     for (int i = 5; i < 8; i++) {
         task_free(i);
     }

@@ -67,6 +67,8 @@ START_TEST(every_value_is_printed_with_its_source)
                           "answer_timeout = 30s  # default\n"
                           "hard_timeout = 120s  # default\n"
                           "passthrough_timeout = 60s  # default\n"
+                          "header_deadline = 10s  # default\n"
+                          "body_deadline = 60s  # default\n"
                           "client_idle = 75s  # default\n"
                           "upstream_idle = 1s  # default\n"
                           "drain_timeout = 30s  # default\n"
@@ -173,7 +175,7 @@ START_TEST(what_is_printed_reads_back_to_the_same_settings)
     settings_fini(&settings);
 
     count = flags_from(work, flags, 200);
-    ck_assert_int_eq(count, 2 * (28 + (int) routes));
+    ck_assert_int_eq(count, 2 * (30 + (int) routes));
     ck_assert_msg(read_flags(count, flags, nothing) == 0, "%s", errors);
     char *second = printed(&settings);
     ck_assert_ptr_ne(strstr(second, "# flag --set\n"), NULL);

@@ -127,6 +127,8 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                   "--set=answer_timeout=4s",
                                   "--set=hard_timeout=5s",
                                   "--set=passthrough_timeout=6s",
+                                  "--set=header_deadline=15s",
+                                  "--set=body_deadline=16s",
                                   "--set=client_idle=7s",
                                   "--set=upstream_idle=8s",
                                   "--set=drain_timeout=9s",
@@ -156,6 +158,8 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                       "NONBIS_ANSWER_TIMEOUT=4s",
                                       "NONBIS_HARD_TIMEOUT=5s",
                                       "NONBIS_PASSTHROUGH_TIMEOUT=6s",
+                                      "NONBIS_HEADER_DEADLINE=15s",
+                                      "NONBIS_BODY_DEADLINE=16s",
                                       "NONBIS_CLIENT_IDLE=7s",
                                       "NONBIS_UPSTREAM_IDLE=8s",
                                       "NONBIS_DRAIN_TIMEOUT=9s",
@@ -195,6 +199,8 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
     ck_assert_int_eq(settings.answer_timeout_ms, 4000);
     ck_assert_int_eq(settings.hard_timeout_ms, 5000);
     ck_assert_int_eq(settings.passthrough_timeout_ms, 6000);
+    ck_assert_int_eq(settings.header_deadline_ms, 15000);
+    ck_assert_int_eq(settings.body_deadline_ms, 16000);
     ck_assert_int_eq(settings.client_idle_ms, 7000);
     ck_assert_int_eq(settings.upstream_idle_ms, 8000);
     ck_assert_int_eq(settings.drain_timeout_ms, 9000);
