@@ -13,10 +13,10 @@ struct key {
 
 enum key_result {
     KEY_OK,
-    KEY_EMPTY,        /* nothing, or only blanks, or "" */
-    KEY_TOO_LONG,     /* more than KEY_BYTES_MAX bytes after unquoting */
-    KEY_BAD_BYTE,     /* a byte outside 0x21 to 0x7E, or a quote in a bare key */
-    KEY_BAD_QUOTING,  /* starts with a quote and is not one structured-field String (RFC 9651 section 4.2.5) */
+    KEY_EMPTY,       /* nothing, or only blanks, or "" */
+    KEY_TOO_LONG,    /* more than KEY_BYTES_MAX bytes after unquoting */
+    KEY_BAD_BYTE,    /* a byte outside 0x21 to 0x7E, or a quote in a bare key */
+    KEY_BAD_QUOTING, /* starts with a quote and is not one structured-field String (RFC 9651 section 4.2.5) */
     KEY_RESULT_COUNT
 };
 

@@ -12,7 +12,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { EXIT_ADDRESS = 69, EXIT_SOFTWARE_START = 70, EXIT_CONFIGURATION = 78, MAIN_TEXT_MAX = 256 * 1024, SWEEP_EVERY_MS = 1000 };
+enum {
+    EXIT_ADDRESS = 69,
+    EXIT_SOFTWARE_START = 70,
+    EXIT_CONFIGURATION = 78,
+    MAIN_TEXT_MAX = 256 * 1024,
+    SWEEP_EVERY_MS = 1000
+};
 
 struct server {
     struct settings settings;
@@ -104,7 +110,8 @@ static int open_store(struct server *server, struct buf *error)
     }
     server->store_info = server->store->info;
     if (server->store_info.recovered > 0) {
-        log_message(LOG_WARN, "recovery", "%u commands were in progress when the last run ended; their outcome is unknown",
+        log_message(LOG_WARN, "recovery",
+                    "%u commands were in progress when the last run ended; their outcome is unknown",
                     server->store_info.recovered);
     }
     return 0;
@@ -142,8 +149,8 @@ static int open_upstream(struct server *server, struct buf *error)
     struct upstream_target target;
     const char *listen = acceptor_address(server->stop.data_acceptor);
     if (upstream_parse_url(settings->upstream, &target, error) && itself_is_target(listen, target.host, target.port)) {
-        buf_printf(error, "--upstream %s is this server itself (it listens on %s): name the handler's address", settings->upstream,
-                   listen);
+        buf_printf(error, "--upstream %s is this server itself (it listens on %s): name the handler's address",
+                   settings->upstream, listen);
         return EXIT_ADDRESS;
     }
     server->flow.upstream = upstream_open(server->loop, &options, error);
@@ -180,14 +187,16 @@ static void say_started(const struct server *server)
     const struct settings *settings = &server->settings;
     if (settings->guard.count > 0) {
         log_message(LOG_INFO, "note",
-                    "a repeat under another %s is refused (setting guard); clients whose tokens change between an attempt and its "
+                    "a repeat under another %s is refused (setting guard); clients whose tokens change between an "
+                    "attempt and its "
                     "retry need --set guard= and, so that callers stay apart, --set tenant=header:NAME",
                     settings->guard.text);
     }
     struct log_line line;
     log_begin(&line, LOG_INFO, "start");
     log_text(&line, "listen", acceptor_address(server->stop.data_acceptor));
-    log_text(&line, "admin", server->stop.admin_acceptor != NULL ? acceptor_address(server->stop.admin_acceptor) : "off");
+    log_text(&line, "admin",
+             server->stop.admin_acceptor != NULL ? acceptor_address(server->stop.admin_acceptor) : "off");
     log_text(&line, "upstream", settings->upstream);
     log_text(&line, "store", settings->store);
     log_text(&line, "kind", server->store_info.description);

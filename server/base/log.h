@@ -29,6 +29,7 @@ void log_int(struct log_line *line, const char *name, int64_t value);
 void log_end(struct log_line *line);
 
 /* For plain events: log_message(LOG_WARN, "store", "the disk is slow: %d ms", ms) -> event=store message="..." */
-void log_message(enum log_level level, const char *event, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void log_message(enum log_level level, const char *event, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -268,8 +268,7 @@ void loop_watch_set(struct loop_watch *watch, int events)
         (void) uv_poll_stop(&watch->handle);
         return;
     }
-    int wanted =
-        ((events & LOOP_READABLE) != 0 ? UV_READABLE : 0) | ((events & LOOP_WRITABLE) != 0 ? UV_WRITABLE : 0);
+    int wanted = ((events & LOOP_READABLE) != 0 ? UV_READABLE : 0) | ((events & LOOP_WRITABLE) != 0 ? UV_WRITABLE : 0);
     loop_must(uv_poll_start(&watch->handle, wanted, loop_on_ready), "watch a descriptor");
 }
 

@@ -11,12 +11,12 @@
 
 struct loop;
 
-struct loop *loop_new(void); /* ends the process when the system has no descriptors left */
-void loop_free(struct loop *loop);  /* all watches and timers must be closed; closes what libuv still holds */
-void loop_run(struct loop *loop);   /* until loop_stop */
+struct loop *loop_new(void);       /* ends the process when the system has no descriptors left */
+void loop_free(struct loop *loop); /* all watches and timers must be closed; closes what libuv still holds */
+void loop_run(struct loop *loop);  /* until loop_stop */
 void loop_stop(struct loop *loop);
 bool loop_run_once(struct loop *loop, bool wait); /* for tests: one turn; false once loop_stop was called */
-int64_t loop_now_ms(struct loop *loop); /* monotonic, as of this turn */
+int64_t loop_now_ms(struct loop *loop);           /* monotonic, as of this turn */
 
 /* --- timers: storage of the owner. A stopped timer needs no closing; call loop_timer_fini before the storage goes away. --- */
 struct loop_timer { /* private */
@@ -36,7 +36,8 @@ bool loop_timer_running(const struct loop_timer *timer);
 enum { LOOP_READABLE = 1, LOOP_WRITABLE = 2 };
 struct loop_watch;
 struct loop_watch *loop_watch_new(struct loop *loop, int fd, void (*ready)(void *context, int events), void *context);
-void loop_watch_set(struct loop_watch *watch, int events); /* 0: pause. Cheap when nothing changes. An error condition is reported as both */
+void loop_watch_set(struct loop_watch *watch,
+                    int events); /* 0: pause. Cheap when nothing changes. An error condition is reported as both */
 void loop_watch_close(struct loop_watch *watch);
 
 /* --- messages. The node lives in the thing that is posted; `deliver` runs on the loop's thread. --- */
@@ -44,14 +45,18 @@ struct loop_message {
     struct list_node node;
     void (*deliver)(struct loop_message *message);
 };
-void loop_post(struct loop *loop, struct loop_message *message);      /* any thread */
-void loop_post_list(struct loop *loop, struct list *messages);        /* any thread; one wake-up for all; the list is empty afterwards */
-void loop_defer(struct loop *loop, struct loop_message *message);     /* own thread: delivered later in this turn, before the loop waits */
+void loop_post(struct loop *loop, struct loop_message *message); /* any thread */
+void loop_post_list(struct loop *loop,
+                    struct list *messages); /* any thread; one wake-up for all; the list is empty afterwards */
+void loop_defer(struct loop *loop,
+                struct loop_message *message); /* own thread: delivered later in this turn, before the loop waits */
 
 /* --- work before the loop waits (libmicrohttpd must run again after a resume). --- */
-void loop_on_idle(struct loop *loop, void (*before_wait)(void *context), void *context); /* several may be added; for life */
+void loop_on_idle(struct loop *loop, void (*before_wait)(void *context),
+                  void *context); /* several may be added; for life */
 
 /* --- signals, as events of this loop. --- */
-void loop_on_signal(struct loop *loop, int signal_number, void (*arrived)(void *context, int signal_number), void *context);
+void loop_on_signal(struct loop *loop, int signal_number, void (*arrived)(void *context, int signal_number),
+                    void *context);
 
 #endif

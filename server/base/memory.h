@@ -8,9 +8,9 @@
 
 #include "common/view.h"
 
-void *memory_new(size_t bytes);                          /* zeroed */
-void *memory_resize(void *old, size_t bytes);            /* new bytes not zeroed */
+void *memory_new(size_t bytes);               /* zeroed */
+void *memory_resize(void *old, size_t bytes); /* new bytes not zeroed */
 void *memory_copy(const void *bytes, size_t len);
-char *memory_text(struct view text);                     /* NUL-terminated copy */
+char *memory_text(struct view text); /* NUL-terminated copy */
 
 #endif

@@ -60,8 +60,9 @@ struct record {
     int64_t created_ms;
     int64_t deadline_ms;  /* in progress past this is unknown */
     int64_t completed_ms; /* when it left IN_PROGRESS, or was voided; 0 before */
-    int64_t expires_ms;   /* end of the present tier (replay, or unknown); while in progress: what was promised before, or 0 */
-    int64_t forget_ms;    /* the key is free again; while in progress as above */
+    int64_t
+        expires_ms; /* end of the present tier (replay, or unknown); while in progress: what was promised before, or 0 */
+    int64_t forget_ms; /* the key is free again; while in progress as above */
     /* of a completed one */
     int response_status;
     uint64_t response_bytes; /* of the body */

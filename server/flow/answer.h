@@ -7,7 +7,7 @@
 
 /* What the answer may tell of a record; zeroed: none was read. */
 struct answer_record {
-    bool read;                 /* a record was read: executed, command, Link */
+    bool read; /* a record was read: executed, command, Link */
     enum executed executed;
     const uint8_t *command_id; /* NULL: not told (another credential's record) */
     int64_t expires_ms;        /* wall clock; 0: not told */
@@ -15,17 +15,17 @@ struct answer_record {
 
 struct answer_problem {
     enum problem problem;
-    int status;          /* 0: the table's */
-    const char *detail;  /* NULL: left out */
-    const char *reason;  /* unavailable */
+    int status;         /* 0: the table's */
+    const char *detail; /* NULL: left out */
+    const char *reason; /* unavailable */
     unsigned differs;
     struct answer_record record;
     unsigned retry_after_s; /* 0: the table decides whether the field is sent, with 1 */
     bool keyed;             /* the key was read: Idempotency-Status may be sent */
     bool close;
-    bool no_body;           /* the request was HEAD */
-    bool ignored;           /* a keyed unsafe request that nobody protects: the answer says so */
-    bool not_executed;      /* says so to the nonbis in front (Nonbis-Outcome) */
+    bool no_body;      /* the request was HEAD */
+    bool ignored;      /* a keyed unsafe request that nobody protects: the answer says so */
+    bool not_executed; /* says so to the nonbis in front (Nonbis-Outcome) */
 };
 
 void answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer);

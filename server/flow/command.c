@@ -1,12 +1,12 @@
 /* command.c - the conductor of a keyed request on a protected route: it takes an event, asks core/exchange.h for the next phase and the
  * one deed, and does it. It knows no rule of its own. */
 #include "common/key.h"
+#include "schema/limits.h"
 #include "server/base/clock.h"
 #include "server/base/memory.h"
 #include "server/digest/fingerprint_make.h"
 #include "server/flow/exchange_state.h"
 #include "server/http/fields.h"
-#include "schema/limits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,8 @@ static void command_drained(void *guest)
 
 static void command_gone(void *guest, bool delivered)
 {
-    (void) delivered; /* handed to the kernel, or not: either way the client's part is over, and the record is what counts */
+    (void)
+        delivered; /* handed to the kernel, or not: either way the client's part is over, and the record is what counts */
     struct exchange *x = guest;
     bool answered = x->answered;
     x->client = NULL;

@@ -57,7 +57,7 @@ static struct answer_record found_record(const struct exchange *x)
         told.executed = EXECUTED_NO;
         break;
     case RECORD_EXPIRED:
-        told.executed = found->record.state == RECORD_UNKNOWN ? EXECUTED_UNKNOWN
+        told.executed = found->record.state == RECORD_UNKNOWN   ? EXECUTED_UNKNOWN
                         : found->record.state == RECORD_EXPIRED ? found->record.tombstone
                                                                 : EXECUTED_YES;
         break;

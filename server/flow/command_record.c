@@ -87,7 +87,8 @@ static void finish_done(struct store_task *task)
         exchange_event(x, EVENT_RECORDED);
         return;
     }
-    log_message(LOG_ERROR, "store", "an outcome could not be recorded (%s): the client is told so, the command stays unknown",
+    log_message(LOG_ERROR, "store",
+                "an outcome could not be recorded (%s): the client is told so, the command stays unknown",
                 store_result_name(task->result));
     if (task->result == STORE_FULL || task->result == STORE_FAILED) {
         late_keep(x->flow, &task->finish);

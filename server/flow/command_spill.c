@@ -57,7 +57,8 @@ void exchange_spill_begin(struct exchange *x, struct view bytes)
         exchange_own_fields(x, &expected, false, &out);
         x->answered = true;
         x->told_status = x->status;
-        x->spill_to_client = edge_reply_begin(x->client, x->status, buf_view(&out), x->reply_has_length, x->reply_length);
+        x->spill_to_client =
+            edge_reply_begin(x->client, x->status, buf_view(&out), x->reply_has_length, x->reply_length);
         buf_fini(&out);
     }
     if (x->spill_to_client) {

@@ -6,8 +6,8 @@
 #ifndef NONBIS_SERVER_FLOW_EXCHANGE_STATE_H
 #define NONBIS_SERVER_FLOW_EXCHANGE_STATE_H
 
-#include "server/core/exchange.h"
 #include "schema/limits.h"
+#include "server/core/exchange.h"
 #include "server/flow/answer.h"
 
 struct exchange {
@@ -27,8 +27,8 @@ struct exchange {
     char *authority;
     struct view content_type, content_encoding; /* into the edge's head: valid until the body is whole */
     struct header_span headers;                 /* as above */
-    struct buf fields_out; /* field block for the handler */
-    struct view body;      /* the edge's, or body_copy */
+    struct buf fields_out;                      /* field block for the handler */
+    struct view body;                           /* the edge's, or body_copy */
     char *body_copy;
 
     /* the store */
@@ -52,7 +52,7 @@ struct exchange {
 
     /* a response over response_keep_max goes to the client as it comes; its last byte is held until the record is durable */
     bool spilling;
-    bool spill_to_client; /* the streaming answer was begun and not cut */
+    bool spill_to_client;  /* the streaming answer was begun and not cut */
     struct buf spill_wait; /* what the edge has not taken yet; never without the last byte before the record */
     bool spill_final;      /* the record is durable: the last byte may go */
     bool upstream_paused;
@@ -92,7 +92,8 @@ void exchange_spill_finish(struct exchange *x, bool whole); /* whole false: the 
 
 /* command_answer.c */
 void exchange_answer(struct exchange *x, bool unrecorded);
-void exchange_answer_found(struct exchange *x); /* sets the problem for what the store returned; a replay is answered by exchange_answer */
+void exchange_answer_found(
+    struct exchange *x); /* sets the problem for what the store returned; a replay is answered by exchange_answer */
 void exchange_tell_still_running(struct exchange *x);
 void exchange_log(struct exchange *x);
 unsigned exchange_retry_after_s(const struct exchange *x);

@@ -26,19 +26,19 @@ struct flow {
     struct edge *edge;
     struct upstream *upstream;
 
-    char via_name[32];       /* this nonbis in Via: loops are found by it */
+    char via_name[32];        /* this nonbis in Via: loops are found by it */
     char instance_prefix[48]; /* of request ids */
     uint64_t request_count;
 
     struct list exchanges; /* every struct exchange that is not freed */
     struct list relays;
-    struct list late; /* outcomes that are tried again: late.h */
-    unsigned running; /* exchanges that hold, or may get, a claim: bounded by running_max */
+    struct list late;          /* outcomes that are tried again: late.h */
+    unsigned running;          /* exchanges that hold, or may get, a claim: bounded by running_max */
     int64_t *route_latency_ms; /* by route index: moving average of the handler's answers */
 
     bool draining;
-    bool stopped;  /* the drain is over: nothing is sent any more */
-    const char *draining_reason; /* "draining" or "store" */
+    bool stopped;                 /* the drain is over: nothing is sent any more */
+    const char *draining_reason;  /* "draining" or "store" */
     void (*quiet)(void *context); /* called whenever the last exchange or relay has ended */
     void *quiet_context;
 };

@@ -94,8 +94,8 @@ static bool arrival_route(struct arrival *a, bool *own)
         return false;
     }
     if (unclear) {
-        (void) arrival_malformed(a, 400,
-                                 "an encoded slash, %00 or a dot segment in the path of a protected route is not accepted");
+        (void) arrival_malformed(
+            a, 400, "an encoded slash, %00 or a dot segment in the path of a protected route is not accepted");
         return false;
     }
     return true;
@@ -109,12 +109,12 @@ static bool arrival_tenant(struct arrival *a)
         return true;
     }
     size_t count = headers_count(a->head->headers, name, &a->tenant);
-    const char *detail = !a->head->peer_is_loopback            ? "the tenant field is believed from trusted peers only"
-                         : count == 0                          ? "the tenant field is missing"
-                         : count > 1                           ? "the tenant field stands there twice"
-                         : a->tenant.len == 0                  ? "the tenant field is empty"
+    const char *detail = !a->head->peer_is_loopback           ? "the tenant field is believed from trusted peers only"
+                         : count == 0                         ? "the tenant field is missing"
+                         : count > 1                          ? "the tenant field stands there twice"
+                         : a->tenant.len == 0                 ? "the tenant field is empty"
                          : a->tenant.len > LIMIT_TENANT_BYTES ? "the tenant field is too long"
-                                                               : NULL;
+                                                              : NULL;
     if (detail == NULL) {
         return true;
     }
@@ -160,7 +160,8 @@ static enum edge_take arrival_relay(struct arrival *a)
 {
     struct view ignored_value;
     struct view method = a->head->method;
-    bool safe = view_equal(method, VIEW("GET")) || view_equal(method, VIEW("HEAD")) || view_equal(method, VIEW("OPTIONS"));
+    bool safe =
+        view_equal(method, VIEW("GET")) || view_equal(method, VIEW("HEAD")) || view_equal(method, VIEW("OPTIONS"));
     const struct relay_start start = {
         .request = a->request,
         .head = a->head,
@@ -190,10 +191,12 @@ static enum edge_take arrival_command(struct arrival *a)
         break;
     }
     if (a->guard.body == GUARD_BODY_LENGTH && a->guard.length > (uint64_t) a->flow->settings->body_max) {
-        const struct answer_problem large = { .problem = PROBLEM_BODY_TOO_LARGE,
-                                              .detail = "the declared length is over what this server takes (setting body_max)",
-                                              .keyed = true,
-                                              .close = true };
+        const struct answer_problem large = {
+            .problem = PROBLEM_BODY_TOO_LARGE,
+            .detail = "the declared length is over what this server takes (setting body_max)",
+            .keyed = true,
+            .close = true
+        };
         return arrival_refuse(a, &large);
     }
     const struct command_start start = {
@@ -229,21 +232,26 @@ static enum edge_take front_head(void *context, struct edge_request *request, co
         return EDGE_REPLIED;
     }
     if (own) {
-        const struct answer_problem nothing = { .problem = PROBLEM_NOT_FOUND, .detail = "there is nothing at this path", .close = true };
+        const struct answer_problem nothing = { .problem = PROBLEM_NOT_FOUND,
+                                                .detail = "there is nothing at this path",
+                                                .close = true };
         return arrival_refuse(&a, &nothing);
     }
     if (fields_has_loop(head->headers, view_of(a.flow->via_name))) {
-        const struct answer_problem loop = { .problem = PROBLEM_LOOP_DETECTED,
-                                             .detail = "this request has passed here before: the upstream leads back to this nonbis",
-                                             .not_executed = true,
-                                             .close = true };
+        const struct answer_problem loop = {
+            .problem = PROBLEM_LOOP_DETECTED,
+            .detail = "this request has passed here before: the upstream leads back to this nonbis",
+            .not_executed = true,
+            .close = true
+        };
         return arrival_refuse(&a, &loop);
     }
     if (a.flow->stopped) {
         /* The drain is over: nothing new may hold it open. */
-        const struct answer_problem stopping = {
-            .problem = PROBLEM_UNAVAILABLE, .reason = a.flow->draining_reason, .detail = "the server is stopping", .close = true
-        };
+        const struct answer_problem stopping = { .problem = PROBLEM_UNAVAILABLE,
+                                                 .reason = a.flow->draining_reason,
+                                                 .detail = "the server is stopping",
+                                                 .close = true };
         return arrival_refuse(&a, &stopping);
     }
     return a.route != NULL ? arrival_command(&a) : arrival_relay(&a);

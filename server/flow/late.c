@@ -61,7 +61,8 @@ static void late_try(void *context)
 void late_keep(struct flow *flow, const struct store_finish *finish)
 {
     if (flow->late.count >= LATE_OUTCOMES_MAX) {
-        log_message(LOG_WARN, "store", "too many outcomes wait to be recorded: one is given up, its command is unknown");
+        log_message(LOG_WARN, "store",
+                    "too many outcomes wait to be recorded: one is given up, its command is unknown");
         return;
     }
     struct late_outcome *late = memory_new(sizeof *late);

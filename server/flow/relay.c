@@ -33,8 +33,8 @@ struct relay {
     struct edge_request *client;
     struct upstream_call *call;
     struct loop_timer timer;
-    bool chunked;   /* the request body */
-    bool bodiless;  /* the answer has no body: HEAD, 204, 304 */
+    bool chunked;  /* the request body */
+    bool bodiless; /* the answer has no body: HEAD, 204, 304 */
     bool head_method, ignored;
     struct buf up;   /* framed request bytes that the upstream did not take yet */
     struct buf down; /* response bytes that the edge did not take yet */

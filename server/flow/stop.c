@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 enum {
-    STOP_EXIT_STORE = 74,     /* the store failed while running: a restart reads the truth */
-    STOP_EXIT_FORCED = 1,     /* a second signal */
-    STOP_POLL_MS = 5,         /* how often the last answers are looked after */
+    STOP_EXIT_STORE = 74, /* the store failed while running: a restart reads the truth */
+    STOP_EXIT_FORCED = 1, /* a second signal */
+    STOP_POLL_MS = 5,     /* how often the last answers are looked after */
     STOP_LAST_ANSWERS_MS = 2000,
-    STOP_RECORD_MS = 10000,   /* after drain_timeout: for the last records to become durable */
+    STOP_RECORD_MS = 10000, /* after drain_timeout: for the last records to become durable */
 };
 
 static void stop_on_closing(void *context)
@@ -52,11 +52,14 @@ static void stop_on_drain_end(void *context)
     struct stop *stop = context;
     struct flow *flow = stop->flow;
     if (flow->stopped) {
-        log_message(LOG_ERROR, "stop", "the last outcomes could not be recorded in time; running commands become unknown at the next start");
+        log_message(
+            LOG_ERROR, "stop",
+            "the last outcomes could not be recorded in time; running commands become unknown at the next start");
         _exit(stop->exit_code != 0 ? stop->exit_code : STOP_EXIT_STORE);
     }
     flow->stopped = true;
-    log_message(LOG_WARN, "stop", "drain_timeout is over: %zu commands are recorded unknown, %zu pass-through requests are cut",
+    log_message(LOG_WARN, "stop",
+                "drain_timeout is over: %zu commands are recorded unknown, %zu pass-through requests are cut",
                 flow->exchanges.count, flow->relays.count);
     loop_timer_start(&stop->drain, STOP_RECORD_MS);
     command_stop_all(flow);
@@ -87,7 +90,8 @@ static void stop_on_signal(void *context, int signal_number)
 {
     struct stop *stop = context;
     if (stop->begun) {
-        log_message(LOG_WARN, "stop", "a second signal: the process leaves now; running commands become unknown at the next start");
+        log_message(LOG_WARN, "stop",
+                    "a second signal: the process leaves now; running commands become unknown at the next start");
         _exit(STOP_EXIT_FORCED);
     }
     stop_begin(stop, "draining", signal_number == SIGTERM ? "SIGTERM" : "SIGINT", 0);
@@ -96,8 +100,11 @@ static void stop_on_signal(void *context, int signal_number)
 static void stop_deliver_store_failed(struct loop_message *message)
 {
     struct stop *stop = LIST_ITEM(message, struct stop, store_failed);
-    log_message(LOG_ERROR, "store", "a commit failed, the truth is on the disk only: nothing new is claimed, running answers are delivered, "
-                                    "then the process exits %d to be started again", STOP_EXIT_STORE);
+    log_message(
+        LOG_ERROR, "store",
+        "a commit failed, the truth is on the disk only: nothing new is claimed, running answers are delivered, "
+        "then the process exits %d to be started again",
+        STOP_EXIT_STORE);
     stop_begin(stop, "store", "the store failed", STOP_EXIT_STORE);
 }
 

@@ -26,8 +26,8 @@ static const struct view hop_by_hop[] = {
 };
 
 /* Not to the handler: Expect was answered here; Via is written again with our part behind it. */
-static const struct view not_to_handler[] = { NAME("Expect"), NAME("Via"), NAME("X-Forwarded-For"), NAME("X-Forwarded-Proto"),
-                                              NAME("X-Forwarded-Host") };
+static const struct view not_to_handler[] = { NAME("Expect"), NAME("Via"), NAME("X-Forwarded-For"),
+                                              NAME("X-Forwarded-Proto"), NAME("X-Forwarded-Host") };
 static const struct view not_to_handler_prefixes[] = { NAME(WIRE_OWN_PREFIX) };
 
 /* Not from the handler (section 10). */
@@ -35,7 +35,8 @@ static const struct view not_to_client[] = { NAME(WIRE_STATUS), NAME(WIRE_REPLAY
 static const struct view not_to_client_prefixes[] = { NAME(WIRE_OWN_PREFIX) };
 
 /* True of one answer at one time, or meant for one receiver (section 10). */
-static const struct view not_replayed[] = { NAME("Date"), NAME("Age"), NAME("Set-Cookie"), NAME("WWW-Authenticate"),
+static const struct view not_replayed[] = { NAME("Date"),        NAME("Age"),
+                                            NAME("Set-Cookie"),  NAME("WWW-Authenticate"),
                                             NAME("Retry-After"), NAME("Server-Timing") };
 static const struct view not_replayed_prefixes[] = { NAME("Proxy-"), NAME("RateLimit") };
 

@@ -20,31 +20,36 @@ enum response_event {
 
 enum response_fault {
     RESPONSE_FAULT_NONE,
-    RESPONSE_FAULT_GARBAGE,       /* not HTTP/1.x, two framings or lengths, another coding, control byte, bad chunk */
-    RESPONSE_FAULT_HEAD_TOO_LONG, /* over head_bytes_max */
-    RESPONSE_FAULT_UPGRADE,       /* 101 */
-    RESPONSE_FAULT_EMPTY,         /* closed before the first byte of a final response */
-    RESPONSE_FAULT_CUT,           /* closed inside head or body, or the last chunk is missing */
+    RESPONSE_FAULT_GARBAGE,         /* not HTTP/1.x, two framings or lengths, another coding, control byte, bad chunk */
+    RESPONSE_FAULT_HEAD_TOO_LONG,   /* over head_bytes_max */
+    RESPONSE_FAULT_UPGRADE,         /* 101 */
+    RESPONSE_FAULT_EMPTY,           /* closed before the first byte of a final response */
+    RESPONSE_FAULT_CUT,             /* closed inside head or body, or the last chunk is missing */
     RESPONSE_FAULT_CLOSE_DELIMITED, /* ended only by close, and that is not allowed */
     RESPONSE_FAULT_COUNT
 };
 
-enum response_framing { RESPONSE_FRAMING_NONE, RESPONSE_FRAMING_LENGTH, RESPONSE_FRAMING_CHUNKED, RESPONSE_FRAMING_CLOSE };
+enum response_framing {
+    RESPONSE_FRAMING_NONE,
+    RESPONSE_FRAMING_LENGTH,
+    RESPONSE_FRAMING_CHUNKED,
+    RESPONSE_FRAMING_CLOSE
+};
 
 struct response_reader {
     /* results, from HEAD on */
-    int status;        /* 200 to 999 */
-    struct buf fields; /* field block: names and values as received, trimmed */
+    int status;                    /* 200 to 999 */
+    struct buf fields;             /* field block: names and values as received, trimmed */
     enum response_framing framing; /* NONE: HEAD request, 204, 304 */
-    bool has_length;   /* a Content-Length was given (also on HEAD and 304, where no body follows) */
+    bool has_length;               /* a Content-Length was given (also on HEAD and 304, where no body follows) */
     uint64_t length;
-    bool keep_alive;   /* the response allows another request on this connection */
+    bool keep_alive;               /* the response allows another request on this connection */
     int64_t keep_alive_timeout_ms; /* from Keep-Alive: timeout=N; -1 when not said */
     enum response_fault fault;
     /* private */
     int state;
     bool head_request, allow_close;
-    uint64_t left;     /* body or chunk bytes still to come */
+    uint64_t left; /* body or chunk bytes still to come */
     size_t head_bytes, head_bytes_max;
     unsigned informational; /* 1xx seen */
     struct buf line;

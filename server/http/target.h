@@ -8,8 +8,8 @@
 
 enum target_result {
     TARGET_OK,
-    TARGET_MALFORMED,        /* not origin form, absolute form or "*" ; control or blank bytes; fragment */
-    TARGET_OTHER_AUTHORITY,  /* absolute form whose authority is not the Host field */
+    TARGET_MALFORMED,       /* not origin form, absolute form or "*" ; control or blank bytes; fragment */
+    TARGET_OTHER_AUTHORITY, /* absolute form whose authority is not the Host field */
     TARGET_RESULT_COUNT
 };
 
@@ -24,10 +24,10 @@ enum target_result target_split(struct view raw, struct view host, struct target
 
 /* What a path is for the routes. */
 struct path_form {
-    struct buf normal;    /* unreserved %XX decoded, "//" merged, one trailing slash dropped, case kept */
-    struct buf resolved;  /* the same with %2F decoded and dot segments resolved; meaningful when `ambiguous` */
-    bool ambiguous;       /* an encoded slash, %00, or a dot segment (also encoded): refused under a protected pattern */
-    bool malformed;       /* a % that is not followed by two hex digits */
+    struct buf normal;   /* unreserved %XX decoded, "//" merged, one trailing slash dropped, case kept */
+    struct buf resolved; /* the same with %2F decoded and dot segments resolved; meaningful when `ambiguous` */
+    bool ambiguous;      /* an encoded slash, %00, or a dot segment (also encoded): refused under a protected pattern */
+    bool malformed;      /* a % that is not followed by two hex digits */
 };
 
 void path_form_init(struct path_form *form, struct view path);

@@ -20,6 +20,7 @@ enum {
     CALL_BUFFER_BYTES =
         64 * 1024,           /* request body bytes that wait for the connection; more is refused until they went */
     CALL_READS_PER_TURN = 8, /* then other calls have their turn */
+    CALL_SEND_PER_TURN = 256 * 1024, /* bytes; then the loop looks whether an answer is there already */
 };
 
 struct upstream_call {
@@ -123,10 +124,11 @@ static bool call_is_written(const struct upstream_call *call)
 
 /* --- sending --- */
 
-/* Sends what there is until the connection takes no more. Never calls back. */
+/* Sends what there is until the connection takes no more, or the turn is over. Never calls back. */
 static void call_send(struct upstream_call *call)
 {
-    while (call->connected && !call->send_broke && !call->swallow) {
+    size_t turn = 0;
+    while (turn < CALL_SEND_PER_TURN && call->connected && !call->send_broke && !call->swallow) {
         if (call->front_sent == call->front.len) {
             struct buf empty = call->front;
             call->front = call->back;
@@ -142,9 +144,11 @@ static void call_send(struct upstream_call *call)
             call->upstream->figures.sent++;
         }
         size_t went;
+        size_t left = call->front.len - call->front_sent;
         enum connection_io io = connection_send(call->connection, call->front.ptr + call->front_sent,
-                                                call->front.len - call->front_sent, &went);
+                                                left < CALL_SEND_PER_TURN ? left : CALL_SEND_PER_TURN, &went);
         call->front_sent += went;
+        turn += went;
         if (io == CONNECTION_AGAIN) {
             return;
         }

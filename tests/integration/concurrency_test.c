@@ -53,13 +53,13 @@ START_TEST(of_64_copies_at_once_one_is_executed_and_the_others_are_told_to_come_
             RIG_EXPECT(members[i].answer, 201, "executed");
         } else {
             RIG_EXPECT(members[i].answer, 409, "in-progress");
-            ck_assert(http_field(&members[i].answer, "Retry-After", wait, sizeof wait) && atol(wait) >= 1);
+            ck_assert(http_field(&members[i].answer, "Retry-After", wait, sizeof wait) && strtol(wait, NULL, 10) >= 1);
             in_progress++;
         }
     }
     crowd_free(members, CLIENTS);
-    FIGURE("one key, %d clients: executed=%d in_progress_409=%d executions_at_handler=%u", CLIENTS, executed, in_progress,
-           peer_count_requests(rig.peer));
+    FIGURE("one key, %d clients: executed=%d in_progress_409=%d executions_at_handler=%u", CLIENTS, executed,
+           in_progress, peer_count_requests(rig.peer));
     ck_assert_int_eq(executed, 1);
     ck_assert_int_eq(in_progress, CLIENTS - 1);
     ck_assert_uint_eq(peer_count_requests(rig.peer), 1);

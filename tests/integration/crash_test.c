@@ -82,7 +82,7 @@ static int effects_of(const char *handler, const char *key)
     ck_assert_int_eq(answer.status, 200);
     const char *found = strstr(answer.body, "\"executions\":");
     ck_assert_ptr_nonnull(found);
-    int executions = atoi(found + strlen("\"executions\":"));
+    int executions = (int) strtol(found + strlen("\"executions\":"), NULL, 10);
     http_answer_free(&answer);
     return executions;
 }
@@ -196,10 +196,10 @@ START_TEST(no_order_runs_twice_and_no_answer_is_lost_when_nonbisd_is_killed_at_r
     int acknowledged = 0;
     int unknown = 0;
     check_all(handler.listen, &acknowledged, &unknown);
-    FIGURE("crash seed=%u kills=%d orders=%d acknowledged=%d unknown=%d double=0 lost=0", seed, KILLS, field.count, acknowledged,
-           unknown);
-    FIGURE("crash phases: P0=%d P1-2=%d P3=%d P4=%d; kills with a durable claim and no outcome: %d", phases.p0, phases.p1,
-           phases.p3, phases.p4, phases.kills_with_open_claims);
+    FIGURE("crash seed=%u kills=%d orders=%d acknowledged=%d unknown=%d double=0 lost=0", seed, KILLS, field.count,
+           acknowledged, unknown);
+    FIGURE("crash phases: P0=%d P1-2=%d P3=%d P4=%d; kills with a durable claim and no outcome: %d", phases.p0,
+           phases.p1, phases.p3, phases.p4, phases.kills_with_open_claims);
     ck_assert_int_ge(phases.kills_with_open_claims, 5);
     ck_assert_int_eq(daemon_stop(&nonbis), 0);
     ck_assert_int_eq(daemon_stop(&handler), 0);

@@ -25,8 +25,9 @@ static void *caller_run(void *context)
     struct caller *caller = context;
     char fields[128];
     (void) snprintf(fields, sizeof fields, "Idempotency-Key: %s\r\n", caller->key);
-    caller->answer = http_request(caller->address, caller->method, caller->target, caller->key[0] != '\0' ? fields : NULL,
-                                  strcmp(caller->method, "POST") == 0 ? "x" : NULL);
+    caller->answer =
+        http_request(caller->address, caller->method, caller->target, caller->key[0] != '\0' ? fields : NULL,
+                     strcmp(caller->method, "POST") == 0 ? "x" : NULL);
     return NULL;
 }
 
@@ -165,7 +166,8 @@ START_TEST(idle_connections_and_half_sent_requests_do_not_hold_a_drain)
     struct http_answer answer = http_receive(idle, false, NULL);
     ck_assert_int_eq(answer.status, 200);
     int half = http_connect(rig.address);
-    static const char head[] = "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
+    static const char head[] =
+        "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
     ck_assert(http_send(half, head, sizeof head - 1));
     char line[26] = "";
     ck_assert_int_gt(read(half, line, 25), 0); /* 100 Continue: it is being read */

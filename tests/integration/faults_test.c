@@ -9,10 +9,10 @@ enum { STEPS_MAX = 6 };
 struct fault {
     const char *name;
     struct peer_step steps[STEPS_MAX];
-    int status;           /* of the first answer */
-    const char *word;     /* its Idempotency-Status */
-    const char *problem;  /* in its body; NULL: the handler's answer */
-    unsigned executions;  /* at the handler after a repeat */
+    int status;          /* of the first answer */
+    const char *word;    /* its Idempotency-Status */
+    const char *problem; /* in its body; NULL: the handler's answer */
+    unsigned executions; /* at the handler after a repeat */
     int repeat_status;
     const char *repeat_word;
 };
@@ -23,29 +23,93 @@ struct fault {
 static const struct fault faults[] = {
     { "closes without an answer", { { PEER_BODY, NULL, 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
     { "reset before the answer", { { PEER_BODY, NULL, 0 }, { PEER_RESET, NULL, 0 } }, UNKNOWN },
-    { "reset after the status line", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n", 0 }, { PEER_RESET, NULL, 0 } }, UNKNOWN },
-    { "cut inside the status line", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 20", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "cut after the status line", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "cut inside a field", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Le", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "reset inside the head", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", 0 }, { PEER_RESET, NULL, 0 } }, UNKNOWN },
-    { "reset inside the body", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", 0 }, { PEER_RESET, NULL, 0 } }, UNKNOWN },
-    { "Content-Length too long", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcd", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "Content-Length too short", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabcd", 0 } }, COMPLETED },
-    { "unframed body", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\nabcd", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "last chunk missing", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "last CRLF missing", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "cut inside a chunk", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "only 100 Continue", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 100 Continue\r\n\r\n", 0 }, { PEER_CLOSE, NULL, 0 } }, UNKNOWN },
-    { "101", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", 0 } }, UNKNOWN },
+    { "reset after the status line",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n", 0 }, { PEER_RESET, NULL, 0 } },
+      UNKNOWN },
+    { "cut inside the status line",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 20", 0 }, { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "cut after the status line",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n", 0 }, { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "cut inside a field",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Le", 0 }, { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "reset inside the head",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n", 0 }, { PEER_RESET, NULL, 0 } },
+      UNKNOWN },
+    { "reset inside the body",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", 0 },
+        { PEER_RESET, NULL, 0 } },
+      UNKNOWN },
+    { "Content-Length too long",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcd", 0 },
+        { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "Content-Length too short",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabcd", 0 } },
+      COMPLETED },
+    { "unframed body",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\nabcd", 0 }, { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "last chunk missing",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", 0 },
+        { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "last CRLF missing",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n", 0 },
+        { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "cut inside a chunk",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nab", 0 },
+        { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "only 100 Continue",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 100 Continue\r\n\r\n", 0 }, { PEER_CLOSE, NULL, 0 } },
+      UNKNOWN },
+    { "101",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", 0 } },
+      UNKNOWN },
     { "garbage", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "SSH-2.0-OpenSSH_9\r\n", 0 } }, UNKNOWN },
-    { "two lengths", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", 0 } }, UNKNOWN },
-    { "two framings", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", 0 } }, UNKNOWN },
-    { "another coding", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", 0 } }, UNKNOWN },
-    { "a control byte in a field", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nX: a\x01" "b\r\nContent-Length: 0\r\n\r\n", 0 } }, UNKNOWN },
-    { "dripped answer", { { PEER_BODY, NULL, 0 }, { PEER_DRIP, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 } }, COMPLETED },
-    { "two answers", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 } }, COMPLETED },
+    { "two lengths",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", 0 } },
+      UNKNOWN },
+    { "two framings",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+          0 } },
+      UNKNOWN },
+    { "another coding",
+      { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", 0 } },
+      UNKNOWN },
+    { "a control byte in a field",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND,
+          "HTTP/1.1 200 OK\r\nX: a\x01"
+          "b\r\nContent-Length: 0\r\n\r\n",
+          0 } },
+      UNKNOWN },
+    { "dripped answer",
+      { { PEER_BODY, NULL, 0 }, { PEER_DRIP, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 } },
+      COMPLETED },
+    { "two answers",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+          0 } },
+      COMPLETED },
     { "hangs", { { PEER_BODY, NULL, 0 }, { PEER_WAIT_END, NULL, 0 } }, UNKNOWN },
-    { "hangs inside the body", { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", 0 }, { PEER_WAIT_END, NULL, 0 } }, UNKNOWN },
+    { "hangs inside the body",
+      { { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", 0 },
+        { PEER_WAIT_END, NULL, 0 } },
+      UNKNOWN },
 };
 enum { FAULT_COUNT = sizeof faults / sizeof faults[0] };
 
@@ -69,7 +133,8 @@ START_TEST(a_fault_is_told_as_what_it_proves_and_the_command_is_sent_once)
     }
     struct http_answer repeat = http_post(rig.address, "/orders", "k-1", body);
     RIG_EXPECT(repeat, row->repeat_status, row->repeat_word);
-    ck_assert_msg(peer_count_key(rig.peer, "k-1") == row->executions, "%s: %u executions", row->name, peer_count_key(rig.peer, "k-1"));
+    ck_assert_msg(peer_count_key(rig.peer, "k-1") == row->executions, "%s: %u executions", row->name,
+                  peer_count_key(rig.peer, "k-1"));
     /* Nothing of a bad answer reaches the next command. */
     static const struct peer_step number[] = { { PEER_BODY, NULL, 0 }, { PEER_NUMBER, NULL, 0 }, PEER_END };
     peer_script_default(rig.peer, number);
@@ -134,7 +199,9 @@ END_TEST
 
 START_TEST(an_answer_before_the_request_has_ended_is_unknown)
 {
-    static const struct peer_step early[] = { { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 }, { PEER_WAIT_END, NULL, 0 }, PEER_END };
+    static const struct peer_step early[] = { { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                              { PEER_WAIT_END, NULL, 0 },
+                                              PEER_END };
     const char *const more[] = { "--set", "body_max=64MiB", NULL };
     struct rig rig;
     rig_start(&rig, more);
@@ -157,7 +224,10 @@ END_TEST
 
 START_TEST(a_slow_handler_gives_still_running_and_its_outcome_is_recorded)
 {
-    static const struct peer_step slow[] = { { PEER_BODY, NULL, 0 }, { PEER_WAIT, NULL, 0 }, { PEER_SEND, "HTTP/1.1 201 Made\r\nContent-Length: 4\r\n\r\nlate", 0 }, PEER_END };
+    static const struct peer_step slow[] = { { PEER_BODY, NULL, 0 },
+                                             { PEER_WAIT, NULL, 0 },
+                                             { PEER_SEND, "HTTP/1.1 201 Made\r\nContent-Length: 4\r\n\r\nlate", 0 },
+                                             PEER_END };
     const char *const more[] = { "--set", "answer_timeout=100ms", NULL };
     struct rig rig;
     rig_start(&rig, more);
@@ -184,13 +254,17 @@ END_TEST
 
 START_TEST(a_client_that_leaves_changes_nothing_once_its_request_is_whole)
 {
-    static const struct peer_step slow[] = { { PEER_BODY, NULL, 0 }, { PEER_WAIT, NULL, 0 }, { PEER_SEND, "HTTP/1.1 201 Made\r\nContent-Length: 2\r\n\r\nok", 0 }, PEER_END };
+    static const struct peer_step slow[] = { { PEER_BODY, NULL, 0 },
+                                             { PEER_WAIT, NULL, 0 },
+                                             { PEER_SEND, "HTTP/1.1 201 Made\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                             PEER_END };
     /* libmicrohttpd can miss a close that arrives together with data; its inactivity timeout finds it. */
     const char *const more[] = { "--set", "client_idle=1s", NULL };
     struct rig rig;
     rig_start(&rig, more);
     peer_script_default(rig.peer, slow);
-    static const char request[] = "POST /orders HTTP/1.1\r\nHost: test.example\r\nContent-Type: application/json\r\nIdempotency-Key: k-1\r\nContent-Length: 1\r\n\r\nx";
+    static const char request[] = "POST /orders HTTP/1.1\r\nHost: test.example\r\nContent-Type: "
+                                  "application/json\r\nIdempotency-Key: k-1\r\nContent-Length: 1\r\n\r\nx";
     /* Before the last body byte: nothing happened. */
     int fd = http_connect(rig.address);
     ck_assert(http_send(fd, request, sizeof request - 2));

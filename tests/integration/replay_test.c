@@ -80,7 +80,8 @@ struct reuse {
     const char *name, *method, *target, *fields, *body, *differs;
 };
 static const struct reuse reuses[] = {
-    { "body", "POST", "/orders", "Content-Type: application/json\r\n", "{\"item\":\"tea\",\"amount\":4}", "\"differs\":[\"body\"]" },
+    { "body", "POST", "/orders", "Content-Type: application/json\r\n", "{\"item\":\"tea\",\"amount\":4}",
+      "\"differs\":[\"body\"]" },
     { "target", "POST", "/orders2", "Content-Type: application/json\r\n", ORDER, "\"differs\":[\"target\"]" },
     { "query", "POST", "/orders?a", "Content-Type: application/json\r\n", ORDER, "\"differs\":[\"target\"]" },
     { "method", "PATCH", "/orders", "Content-Type: application/json\r\n", ORDER, "\"differs\":[\"method\"]" },
@@ -143,10 +144,11 @@ START_TEST(a_missing_or_malformed_key_is_refused_and_nothing_is_forwarded)
     rig_start(&rig, NULL);
     for (size_t i = 0; i < sizeof bad_keys / sizeof bad_keys[0]; i++) {
         struct http_answer answer = http_request(rig.address, "POST", "/orders", bad_keys[i].lines, ORDER);
-        ck_assert_msg(answer.status == bad_keys[i].status && strstr(answer.body, bad_keys[i].problem) != NULL, "row %zu: %d %s",
-                      i, answer.status, answer.body);
+        ck_assert_msg(answer.status == bad_keys[i].status && strstr(answer.body, bad_keys[i].problem) != NULL,
+                      "row %zu: %d %s", i, answer.status, answer.body);
         ck_assert_ptr_nonnull(strstr(answer.body, "\"executed\":\"unknown\""));
-        ck_assert_int_eq(http_field_count(&answer, "Idempotency-Status"), strcmp(bad_keys[i].problem, "key-missing") == 0 ? 0 : 1);
+        ck_assert_int_eq(http_field_count(&answer, "Idempotency-Status"),
+                         strcmp(bad_keys[i].problem, "key-missing") == 0 ? 0 : 1);
         http_answer_free(&answer);
     }
     char long_key[300];
@@ -177,20 +179,31 @@ static const struct class_row classes[] = {
     { "404 is completed", "HTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\nx", 404, "executed", "replayed", 404, 1 },
     { "500 is completed", "HTTP/1.1 500 Oh\r\nContent-Length: 1\r\n\r\nx", 500, "executed", "replayed", 500, 1 },
     { "204 is completed", "HTTP/1.1 204 None\r\n\r\n", 204, "executed", "replayed", 204, 1 },
-    { "chunked is completed", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 200, "executed", "replayed", 200, 1 },
-    { "100 then 200", "HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, "executed", "replayed", 200, 1 },
-    { "401 is released", "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n", 401, "not-executed", "not-executed", 401, 2 },
-    { "425 is released", "HTTP/1.1 425 Early\r\nContent-Length: 0\r\n\r\n", 425, "not-executed", "not-executed", 425, 2 },
-    { "429 is released", "HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n", 429, "not-executed", "not-executed", 429, 2 },
-    { "503 with Retry-After is released", "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", 503, "not-executed", "not-executed", 503, 2 },
+    { "chunked is completed", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 200,
+      "executed", "replayed", 200, 1 },
+    { "100 then 200", "HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, "executed",
+      "replayed", 200, 1 },
+    { "401 is released", "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n", 401, "not-executed",
+      "not-executed", 401, 2 },
+    { "425 is released", "HTTP/1.1 425 Early\r\nContent-Length: 0\r\n\r\n", 425, "not-executed", "not-executed", 425,
+      2 },
+    { "429 is released", "HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n", 429, "not-executed", "not-executed", 429,
+      2 },
+    { "503 with Retry-After is released", "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", 503,
+      "not-executed", "not-executed", 503, 2 },
     { "503 without is unknown", "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", 503, "unknown", "unknown", 504, 1 },
     { "408 is unknown", "HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n", 408, "unknown", "unknown", 504, 1 },
     { "502 is unknown", "HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n", 502, "unknown", "unknown", 504, 1 },
     { "504 is unknown", "HTTP/1.1 504 Late\r\nContent-Length: 0\r\n\r\n", 504, "unknown", "unknown", 504, 1 },
-    { "the handler says not-executed", "HTTP/1.1 500 No\r\nNonbis-Outcome: Not-Executed\r\nContent-Length: 0\r\n\r\n", 500, "not-executed", "not-executed", 500, 2 },
-    { "the handler says completed", "HTTP/1.1 503 No\r\nNonbis-Outcome: completed\r\nContent-Length: 0\r\n\r\n", 503, "executed", "replayed", 503, 1 },
-    { "the handler says unknown", "HTTP/1.1 200 OK\r\nNonbis-Outcome: unknown\r\nContent-Length: 0\r\n\r\n", 200, "unknown", "unknown", 504, 1 },
-    { "the handler contradicts itself", "HTTP/1.1 200 OK\r\nNonbis-Outcome: completed\r\nNonbis-Outcome: not-executed\r\nContent-Length: 0\r\n\r\n", 200, "unknown", "unknown", 504, 1 },
+    { "the handler says not-executed", "HTTP/1.1 500 No\r\nNonbis-Outcome: Not-Executed\r\nContent-Length: 0\r\n\r\n",
+      500, "not-executed", "not-executed", 500, 2 },
+    { "the handler says completed", "HTTP/1.1 503 No\r\nNonbis-Outcome: completed\r\nContent-Length: 0\r\n\r\n", 503,
+      "executed", "replayed", 503, 1 },
+    { "the handler says unknown", "HTTP/1.1 200 OK\r\nNonbis-Outcome: unknown\r\nContent-Length: 0\r\n\r\n", 200,
+      "unknown", "unknown", 504, 1 },
+    { "the handler contradicts itself",
+      "HTTP/1.1 200 OK\r\nNonbis-Outcome: completed\r\nNonbis-Outcome: not-executed\r\nContent-Length: 0\r\n\r\n", 200,
+      "unknown", "unknown", 504, 1 },
 };
 
 START_TEST(what_a_complete_answer_proves_decides_the_repeat)
@@ -231,14 +244,17 @@ START_TEST(the_handler_gets_the_request_as_received_and_what_nonbis_adds)
     char value[256];
     char id_first[64];
     rig_start(&rig, NULL);
-    static const struct peer_step busy[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n", 0 }, PEER_END };
+    static const struct peer_step busy[] = { { PEER_BODY, NULL, 0 },
+                                             { PEER_SEND, "HTTP/1.1 429 Slow\r\nContent-Length: 0\r\n\r\n", 0 },
+                                             PEER_END };
     peer_script_for_request(rig.peer, 1, busy);
     for (int i = 1; i <= 2; i++) {
-        struct http_answer answer =
-            http_request(rig.address, "POST", "/a%7Eb//c/?q=%20",
-                         "Idempotency-Key: \"k-1\"\r\nConnection: X-Hop\r\nX-Hop: 1\r\nTE: trailers\r\nKeep-Alive: timeout=9\r\n"
-                         "Nonbis-Command-Id: forged\r\nNonbis-Execution: 99\r\nX-Forwarded-For: 6.6.6.6\r\n"
-                         "traceparent: 00-1-2-01\r\nVia: 1.0 before\r\n", ORDER);
+        struct http_answer answer = http_request(
+            rig.address, "POST", "/a%7Eb//c/?q=%20",
+            "Idempotency-Key: \"k-1\"\r\nConnection: X-Hop\r\nX-Hop: 1\r\nTE: trailers\r\nKeep-Alive: timeout=9\r\n"
+            "Nonbis-Command-Id: forged\r\nNonbis-Execution: 99\r\nX-Forwarded-For: 6.6.6.6\r\n"
+            "traceparent: 00-1-2-01\r\nVia: 1.0 before\r\n",
+            ORDER);
         ck_assert_int_eq(answer.status, i == 1 ? 429 : 200);
         http_answer_free(&answer);
         struct buf request;
@@ -294,10 +310,12 @@ END_TEST
 
 START_TEST(a_response_over_the_limit_reaches_the_first_caller_whole_and_is_replayed_without_its_body)
 {
-    static const struct peer_step big[] = { { PEER_BODY, NULL, 0 },
-                                            { PEER_SEND, "HTTP/1.1 201 Created\r\nX-Tag: t\r\nContent-Length: 3000000\r\n\r\n", 0 },
-                                            { PEER_SEND, "0123456789", 300000 },
-                                            PEER_END };
+    static const struct peer_step big[] = {
+        { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 201 Created\r\nX-Tag: t\r\nContent-Length: 3000000\r\n\r\n", 0 },
+        { PEER_SEND, "0123456789", 300000 },
+        PEER_END
+    };
     struct rig rig;
     rig_start(&rig, NULL);
     peer_script_default(rig.peer, big);

@@ -64,7 +64,9 @@ START_TEST(setting_listen)
 {
     struct daemon nonbis;
     int exit_code = 0;
-    const char *const arguments[] = { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.9:0", "--admin", "off", "--store", "memory", NULL };
+    const char *const arguments[] = {
+        "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.9:0", "--admin", "off", "--store", "memory", NULL
+    };
     ck_assert(daemon_try(&nonbis, "nonbisd", arguments, &exit_code));
     ck_assert_int_eq(strncmp(nonbis.listen, "127.0.0.9:", 10), 0);
     int fd = http_connect(nonbis.listen);
@@ -123,7 +125,8 @@ START_TEST(setting_log_level)
     char path[700];
     int exit_code;
     (void) snprintf(listen, sizeof listen, "%s", rig.address);
-    const char *const arguments[] = { "--upstream", peer_url(rig.peer), "--listen", listen, "--admin", "off", "--store", "no/where", "--log-level", "error", NULL };
+    const char *const arguments[] = { "--upstream", peer_url(rig.peer), "--listen",    listen,  "--admin", "off",
+                                      "--store",    "no/where",         "--log-level", "error", NULL };
     ck_assert(!daemon_try(&quiet, "nonbisd", arguments, &exit_code));
     ck_assert_int_eq(exit_code, 73);
     ck_assert(!daemon_logged(&quiet, " info "));
@@ -136,11 +139,16 @@ START_TEST(setting_log_format)
 {
     struct daemon nonbis;
     int exit_code = 0;
-    const char *const arguments[] = { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:99999", "--log-format", "json", NULL };
+    const char *const arguments[] = {
+        "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:99999", "--log-format", "json", NULL
+    };
     ck_assert(!daemon_try(&nonbis, "nonbisd", arguments, &exit_code));
     char store[700];
     (void) snprintf(store, sizeof store, "%s/n.db", daemon_folder());
-    const char *const json[] = { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:0", "--admin", "off", "--store", store, "--log-format", "json", NULL };
+    const char *const json[] = {
+        "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:0", "--admin", "off", "--store",
+        store,        "--log-format",       "json",     NULL
+    };
     /* The JSON start-up line does not have the form that daemon_try looks for: it is started by a shell-free detour. */
     char path[700];
     (void) snprintf(path, sizeof path, "%s/json.log", daemon_folder());
@@ -168,7 +176,8 @@ END_TEST
 START_TEST(setting_tenant)
 {
     WITH(SET("tenant=header:X-Tenant"));
-    static const char *const tenants[] = { "X-Tenant: a\r\nIdempotency-Key: k\r\n", "X-Tenant: b\r\nIdempotency-Key: k\r\n" };
+    static const char *const tenants[] = { "X-Tenant: a\r\nIdempotency-Key: k\r\n",
+                                           "X-Tenant: b\r\nIdempotency-Key: k\r\n" };
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 2; i++) {
             struct http_answer answer = http_request(rig.address, "POST", "/orders", tenants[i], i == 0 ? "x" : "y");
@@ -191,7 +200,8 @@ END_TEST
 
 START_TEST(setting_guard)
 {
-    static const char *const callers[] = { "Idempotency-Key: k\r\nX-Who: a\r\nAuthorization: 1\r\n", "Idempotency-Key: k\r\nX-Who: b\r\nAuthorization: 1\r\n",
+    static const char *const callers[] = { "Idempotency-Key: k\r\nX-Who: a\r\nAuthorization: 1\r\n",
+                                           "Idempotency-Key: k\r\nX-Who: b\r\nAuthorization: 1\r\n",
                                            "Idempotency-Key: k\r\nX-Who: a\r\nAuthorization: 2\r\n" };
     static const int status[] = { 200, 422, 200 };
     static const char *const word[] = { "executed", "refused", "replayed" };
@@ -407,7 +417,10 @@ START_TEST(setting_body_max)
     RIG_EXPECT(over, 413, "refused");
     ck_assert_ptr_nonnull(strstr(over.body, "body-too-large"));
     char chunked[1400];
-    (void) snprintf(chunked, sizeof chunked, "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k3\r\nTransfer-Encoding: chunked\r\n\r\n401\r\n%s\r\n0\r\n\r\n", body);
+    (void) snprintf(chunked, sizeof chunked,
+                    "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k3\r\nTransfer-Encoding: "
+                    "chunked\r\n\r\n401\r\n%s\r\n0\r\n\r\n",
+                    body);
     int fd = http_connect(rig.address);
     ck_assert(http_send(fd, chunked, strlen(chunked)));
     struct http_answer third = http_receive(fd, false, NULL);
@@ -423,7 +436,9 @@ END_TEST
 
 START_TEST(setting_response_keep_max)
 {
-    static const struct peer_step three[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 0 }, PEER_END };
+    static const struct peer_step three[] = { { PEER_BODY, NULL, 0 },
+                                              { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", 0 },
+                                              PEER_END };
     WITH(SET("response_keep_max=2B"));
     peer_script_default(rig.peer, three);
     struct http_answer first = http_post(rig.address, "/orders", "k", "x");
@@ -576,12 +591,14 @@ static void play_downtime(int64_t hours)
     sqlite3 *db = NULL;
     char sql[1024];
     ck_assert_int_eq(sqlite3_open(rig.store, &db), SQLITE_OK);
-    (void) snprintf(sql, sizeof sql,
-                    "UPDATE commands SET created_ms=created_ms-%lld, deadline_ms=deadline_ms-%lld, completed_ms=completed_ms-%lld,"
-                    " expires_ms=expires_ms-%lld, forget_ms=forget_ms-%lld, due_ms=due_ms-%lld;"
-                    "UPDATE meta SET value=value-%lld WHERE name IN ('last_time_ms','last_wall_ms','window_start_ms');",
-                    (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000,
-                    (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000);
+    (void) snprintf(
+        sql, sizeof sql,
+        "UPDATE commands SET created_ms=created_ms-%lld, deadline_ms=deadline_ms-%lld, completed_ms=completed_ms-%lld,"
+        " expires_ms=expires_ms-%lld, forget_ms=forget_ms-%lld, due_ms=due_ms-%lld;"
+        "UPDATE meta SET value=value-%lld WHERE name IN ('last_time_ms','last_wall_ms','window_start_ms');",
+        (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000,
+        (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000,
+        (long long) hours * 3600000);
     ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
 }
@@ -605,7 +622,9 @@ END_TEST
 
 START_TEST(setting_allow_close_delimited)
 {
-    static const struct peer_step unframed[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\nabc", 0 }, { PEER_CLOSE, NULL, 0 }, PEER_END };
+    static const struct peer_step unframed[] = {
+        { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\nabc", 0 }, { PEER_CLOSE, NULL, 0 }, PEER_END
+    };
     WITH(SET("allow_close_delimited=on"));
     peer_script_default(rig.peer, unframed);
     post("k", 200, "executed");
@@ -633,10 +652,19 @@ END_TEST
 
 START_TEST(routes_decide_what_is_protected_and_how)
 {
-    WITH("--route", "POST /pay/* release=403 unknown=500 replay_drop=X-Drop", "--route", "POST /soft key=optional", "--route", "* /any answer_timeout=50ms");
-    static const struct peer_step drop[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nX-Drop: 1\r\nX-Keep: 1\r\nContent-Length: 0\r\n\r\n", 0 }, PEER_END };
-    static const struct peer_step no[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", 0 }, PEER_END };
-    static const struct peer_step oh[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", 0 }, PEER_END };
+    WITH("--route", "POST /pay/* release=403 unknown=500 replay_drop=X-Drop", "--route", "POST /soft key=optional",
+         "--route", "* /any answer_timeout=50ms");
+    static const struct peer_step drop[] = {
+        { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nX-Drop: 1\r\nX-Keep: 1\r\nContent-Length: 0\r\n\r\n", 0 },
+        PEER_END
+    };
+    static const struct peer_step no[] = { { PEER_BODY, NULL, 0 },
+                                           { PEER_SEND, "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", 0 },
+                                           PEER_END };
+    static const struct peer_step oh[] = { { PEER_BODY, NULL, 0 },
+                                           { PEER_SEND, "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", 0 },
+                                           PEER_END };
     struct row {
         const char *method, *target, *key;
         const struct peer_step *script;
@@ -668,13 +696,15 @@ START_TEST(routes_decide_what_is_protected_and_how)
         if (rows[i].key[0] != '\0') {
             (void) snprintf(fields, sizeof fields, "Idempotency-Key: %s\r\n", rows[i].key);
         }
-        static const struct peer_step fine[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 }, PEER_END };
+        static const struct peer_step fine[] = { { PEER_BODY, NULL, 0 },
+                                                 { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                                 PEER_END };
         peer_script_default(rig.peer, rows[i].script != NULL ? rows[i].script : fine);
         struct http_answer answer = http_request(rig.address, rows[i].method, rows[i].target, fields, "x");
         char seen[64] = "";
         (void) http_field(&answer, "Idempotency-Status", seen, sizeof seen);
-        ck_assert_msg(answer.status == rows[i].status && strcmp(seen, rows[i].word) == 0, "row %zu %s %s: %d '%s' %s", i, rows[i].method,
-                      rows[i].target, answer.status, seen, answer.body);
+        ck_assert_msg(answer.status == rows[i].status && strcmp(seen, rows[i].word) == 0, "row %zu %s %s: %d '%s' %s",
+                      i, rows[i].method, rows[i].target, answer.status, seen, answer.body);
         if (i == 2) {
             ck_assert_int_eq(http_field_count(&answer, "X-Drop"), 0);
             ck_assert_int_eq(http_field_count(&answer, "X-Keep"), 1);

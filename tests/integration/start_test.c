@@ -22,8 +22,8 @@ static int run(const char *const *arguments)
         if (mark == NULL) {
             (void) snprintf(texts[count], sizeof texts[count], "%s", arguments[count]);
         } else {
-            (void) snprintf(texts[count], sizeof texts[count], "%.*s%s%s", (int) (mark - arguments[count]), arguments[count],
-                            daemon_folder(), mark + 2);
+            (void) snprintf(texts[count], sizeof texts[count], "%.*s%s%s", (int) (mark - arguments[count]),
+                            arguments[count], daemon_folder(), mark + 2);
         }
         expanded[count] = texts[count];
     }
@@ -46,8 +46,12 @@ static const struct refusal refusals[] = {
     { { "--upstream", "http://127.0.0.1:1", "--set", "body_mx=1MiB" }, 78, { "body_mx", "body_max" } },
     { { "--upstream", "http://127.0.0.1:1", "--set", "body_max=1XiB" }, 78, { "body_max", "1XiB" } },
     { { "--upstream", "http://127.0.0.1:1", "--set", "ttl=24" }, 78, { "ttl", "unit" } },
-    { { "--upstream", "http://127.0.0.1:1", "--set", "ttl=2h", "--set", "tombstone_ttl=1h" }, 78, { "ttl", "tombstone_ttl" } },
-    { { "--upstream", "http://127.0.0.1:1", "--set", "answer_timeout=2m", "--set", "hard_timeout=1m" }, 78, { "answer_timeout", "hard_timeout" } },
+    { { "--upstream", "http://127.0.0.1:1", "--set", "ttl=2h", "--set", "tombstone_ttl=1h" },
+      78,
+      { "ttl", "tombstone_ttl" } },
+    { { "--upstream", "http://127.0.0.1:1", "--set", "answer_timeout=2m", "--set", "hard_timeout=1m" },
+      78,
+      { "answer_timeout", "hard_timeout" } },
     { { "--upstream", "http://127.0.0.1:1", "--route", "POST" }, 78, { "--route", "POST" } },
     { { "--upstream", "http://127.0.0.1:1", "--route", "POST /x kee=optional" }, 78, { "kee", "key" } },
     { { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1" }, 78, { "127.0.0.1" } },
@@ -85,7 +89,9 @@ START_TEST(a_port_in_use_is_refused)
 {
     struct rig rig;
     rig_start(&rig, NULL);
-    const char *const arguments[] = { "--upstream", "http://127.0.0.1:1", "--listen", rig.address, "--admin", "off", "--store", "memory", NULL };
+    const char *const arguments[] = {
+        "--upstream", "http://127.0.0.1:1", "--listen", rig.address, "--admin", "off", "--store", "memory", NULL
+    };
     ck_assert_int_eq(run(arguments), 69);
     ck_assert_ptr_nonnull(strstr(output, rig.address));
     ck_assert_ptr_nonnull(strstr(output, "in use"));
@@ -120,7 +126,9 @@ START_TEST(an_upstream_that_is_ourselves_is_refused)
     (void) snprintf(listen, sizeof listen, "%s", rig.address);
     (void) snprintf(url, sizeof url, "http://localhost:%s", strchr(listen, ':') + 1);
     rig_end(&rig);
-    const char *const arguments[] = { "--upstream", url, "--listen", listen, "--admin", "off", "--store", "memory", NULL };
+    const char *const arguments[] = {
+        "--upstream", url, "--listen", listen, "--admin", "off", "--store", "memory", NULL
+    };
     ck_assert_int_eq(run(arguments), 69);
     ck_assert_ptr_nonnull(strstr(output, "itself"));
 }
@@ -131,10 +139,12 @@ START_TEST(a_store_that_vanished_is_noticed_and_other_identity_settings_are_refu
     struct rig rig;
     rig_start(&rig, NULL);
     ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
-    const char *const guard[] = { "--upstream", "http://127.0.0.1:1", QUIET, "--store", rig.store, "--set", "guard=", NULL };
+    const char *const guard[] = { "--upstream", "http://127.0.0.1:1", QUIET, "--store", rig.store, "--set", "guard=",
+                                  NULL };
     ck_assert_int_eq(run(guard), 74);
     ck_assert_msg(strstr(output, "guard") != NULL && strstr(output, "Authorization") != NULL, "%s", output);
-    const char *const tenant[] = { "--upstream", "http://127.0.0.1:1", QUIET, "--store", rig.store, "--set", "tenant=header:X-T", NULL };
+    const char *const tenant[] = { "--upstream", "http://127.0.0.1:1", QUIET, "--store", rig.store,
+                                   "--set",      "tenant=header:X-T",  NULL };
     ck_assert_int_eq(run(tenant), 74);
     ck_assert_ptr_nonnull(strstr(output, "tenant"));
     ck_assert_int_eq(unlink(rig.store), 0);
@@ -164,7 +174,9 @@ START_TEST(a_read_only_file_system_is_refused)
     int exit_code = run(arguments);
     umount(folder);
     ck_assert_msg(exit_code == 73, "exit code %d: %s", exit_code, output);
-    ck_assert_msg(strstr(output, "read-only") != NULL || strstr(output, "Read-only") != NULL || strstr(output, "Permission") != NULL, "%s", output);
+    ck_assert_msg(strstr(output, "read-only") != NULL || strstr(output, "Read-only") != NULL ||
+                      strstr(output, "Permission") != NULL,
+                  "%s", output);
 }
 END_TEST
 
@@ -181,7 +193,8 @@ START_TEST(questions_about_itself_are_answered_and_nothing_is_started)
     ck_assert_ptr_nonnull(strstr(output, "valid"));
     const char *const bad[] = { "--check", "--upstream", "http://127.0.0.1:1", "--set", "ttl=x", NULL };
     ck_assert_int_eq(run(bad), 78);
-    const char *const print[] = { "--print-config", "--upstream", "http://127.0.0.1:1", "--set", "body_max=2MiB", "--route", "POST /pay key=optional", NULL };
+    const char *const print[] = { "--print-config", "--upstream", "http://127.0.0.1:1",     "--set",
+                                  "body_max=2MiB",  "--route",    "POST /pay key=optional", NULL };
     ck_assert_int_eq(run(print), 0);
     ck_assert_ptr_nonnull(strstr(output, "body_max = 2MiB"));
     ck_assert_ptr_nonnull(strstr(output, "POST /pay"));
@@ -198,7 +211,8 @@ START_TEST(the_default_store_lies_in_the_state_folder_which_is_made)
     (void) snprintf(home, sizeof home, "%s/state", daemon_folder());
     unsetenv("STATE_DIRECTORY");
     setenv("XDG_STATE_HOME", home, 1);
-    const char *const arguments[] = { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", NULL };
+    const char *const arguments[] = { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:0",
+                                      "--admin",    "127.0.0.1:0",        NULL };
     ck_assert(daemon_try(&nonbis, "nonbisd", arguments, &exit_code));
     (void) snprintf(path, sizeof path, "%.600s/nonbis/nonbis.db", home);
     ck_assert_int_eq(stat(path, &status), 0);
@@ -237,7 +251,8 @@ START_TEST(log_lines_hold_no_key_no_body_and_no_credential)
 {
     struct rig rig;
     rig_start(&rig, NULL);
-    struct http_answer answer = http_request(rig.address, "POST", "/orders", "Idempotency-Key: secret-key-1\r\nAuthorization: Bearer secret-token\r\n",
+    struct http_answer answer = http_request(rig.address, "POST", "/orders",
+                                             "Idempotency-Key: secret-key-1\r\nAuthorization: Bearer secret-token\r\n",
                                              "{\"secret\":\"body\"}");
     RIG_EXPECT(answer, 200, "executed");
     ck_assert(daemon_wait_logged(&rig.nonbis, "result=executed"));
@@ -250,7 +265,8 @@ END_TEST
 SUITE(start)
 {
     Suite *suite = suite_create("integration/start");
-    CASE_LOOP(suite, what_cannot_be_done_is_refused_with_its_own_message_and_exit_code, sizeof refusals / sizeof refusals[0]);
+    CASE_LOOP(suite, what_cannot_be_done_is_refused_with_its_own_message_and_exit_code,
+              sizeof refusals / sizeof refusals[0]);
     CASE(suite, a_port_in_use_is_refused);
     CASE(suite, a_second_nonbisd_on_one_store_is_refused_and_the_first_one_is_unharmed);
     CASE(suite, an_upstream_that_is_ourselves_is_refused);

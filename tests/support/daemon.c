@@ -155,8 +155,8 @@ void daemon_start(struct daemon *daemon, const char *upstream, const char *store
 {
     char url[128];
     (void) snprintf(url, sizeof url, "%s%s", strstr(upstream, ":/") != NULL ? "" : "http://", upstream);
-    const char *arguments[DAEMON_ARGUMENTS_MAX] = { "--listen", "127.0.0.1:0", "--admin",  "127.0.0.1:0",
-                                                    "--upstream", url,         "--store", store };
+    const char *arguments[DAEMON_ARGUMENTS_MAX] = { "--listen",   "127.0.0.1:0", "--admin", "127.0.0.1:0",
+                                                    "--upstream", url,           "--store", store };
     int count = 8;
     for (int i = 0; more != NULL && more[i] != NULL; i++) {
         arguments[count++] = more[i];

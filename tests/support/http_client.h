@@ -7,13 +7,13 @@
 #include <stddef.h>
 
 struct http_answer {
-    int status;    /* 0: no answer, or not an HTTP one */
-    char *head;    /* status line and fields, NUL-terminated, without the blank line */
-    char *body;    /* NUL-terminated behind body_len bytes */
+    int status; /* 0: no answer, or not an HTTP one */
+    char *head; /* status line and fields, NUL-terminated, without the blank line */
+    char *body; /* NUL-terminated behind body_len bytes */
     size_t body_len;
-    bool whole;    /* the framing was met; false: cut */
-    bool closed;   /* the connection ended with it (or before) */
-    bool reset;    /* by RST */
+    bool whole;  /* the framing was met; false: cut */
+    bool closed; /* the connection ended with it (or before) */
+    bool reset;  /* by RST */
 };
 void http_answer_free(struct http_answer *answer);
 
@@ -23,7 +23,7 @@ bool http_field(const struct http_answer *answer, const char *name, char *value,
 int http_field_count(const struct http_answer *answer, const char *name);
 bool http_field_is(const struct http_answer *answer, const char *name, const char *value);
 
-int http_connect(const char *address); /* "127.0.0.1:PORT"; -1 and errno when refused */
+int http_connect(const char *address);                 /* "127.0.0.1:PORT"; -1 and errno when refused */
 bool http_send(int fd, const char *bytes, size_t len); /* false: the peer does not take it any more */
 /* Reads one final response (1xx are counted in *informational when not NULL, and skipped). `head_request`: no body follows. */
 struct http_answer http_receive(int fd, bool head_request, int *informational);
@@ -31,7 +31,8 @@ struct http_answer http_receive(int fd, bool head_request, int *informational);
 bool http_closes(int fd);
 
 /* One request on a connection of its own. `fields` are whole lines ("A: b\r\n"), may be NULL. body NULL: none and no Content-Length. Host is added. */
-struct http_answer http_request(const char *address, const char *method, const char *target, const char *fields, const char *body);
+struct http_answer http_request(const char *address, const char *method, const char *target, const char *fields,
+                                const char *body);
 /* POST of JSON with an Idempotency-Key. */
 struct http_answer http_post(const char *address, const char *target, const char *key, const char *body);
 

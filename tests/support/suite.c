@@ -9,7 +9,7 @@ enum { SUITES_MAX = 256 };
 static Suite *(*makers[SUITES_MAX])(void);
 static int maker_count;
 
-void suite_register(Suite *(*make)(void))
+void suite_register(Suite *(*make)(void) )
 {
     if (maker_count == SUITES_MAX) {
         abort();

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void suite_register(Suite *(*make)(void));
+void suite_register(Suite *(*make)(void) );
 
 #define SUITE(name)                                                                                                    \
     static Suite *suite_make_##name(void);                                                                             \

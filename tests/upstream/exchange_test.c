@@ -288,7 +288,7 @@ START_TEST(a_reset_while_a_large_command_is_written_is_a_reset)
     probe_open(&probe, probe_options());
     peer_script_default(probe.peer, reset);
     char *request = calloc(1, BODY);
-    int head = sprintf(request, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", BODY);
+    int head = snprintf(request, BODY, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", BODY);
     probe_start_with(
         &probe, &call,
         (struct upstream_request){ .lane = UPSTREAM_PROTECTED, .bytes = { request, BODY + (size_t) head - 1000 } });

@@ -136,10 +136,11 @@ START_TEST(the_first_client_gets_every_end_to_end_field_in_order)
     struct buf out;
     buf_init(&out, 10000);
     fields_to_client(view_of(answer), &out);
-    assert_block(&out,
-                 "Content-Type: application/json\r\nDate: today\r\nLink: </a>; rel=\"next\"\r\nSet-Cookie: a=b\r\n"
-                 "Set-Cookie: c=d\r\nAge: 3\r\nWWW-Authenticate: Basic\r\nProxy-Status: x\r\nRetry-After: 5\r\nRateLimit: a\r\n"
-                 "ratelimit-policy: b\r\nX-RateLimit-Limit: 9\r\nServer-Timing: t\r\nETag: \"1\"\r\nX-Own: z\r\n");
+    assert_block(
+        &out,
+        "Content-Type: application/json\r\nDate: today\r\nLink: </a>; rel=\"next\"\r\nSet-Cookie: a=b\r\n"
+        "Set-Cookie: c=d\r\nAge: 3\r\nWWW-Authenticate: Basic\r\nProxy-Status: x\r\nRetry-After: 5\r\nRateLimit: a\r\n"
+        "ratelimit-policy: b\r\nX-RateLimit-Limit: 9\r\nServer-Timing: t\r\nETag: \"1\"\r\nX-Own: z\r\n");
 }
 END_TEST
 
