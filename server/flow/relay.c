@@ -2,7 +2,7 @@
  *
  * Its small machine:
  *
- *   SENDING   the request body goes up          (head sent at the start; the handler may answer early: the rest of the body is then dropped)
+ *   SENDING   the request body goes up          (head sent at the start; the handler may answer meanwhile: relay_give_up_upload)
  *   AWAITING  the request is whole, no head yet
  *   STREAMING the answer was begun
  *   DONE      answered, or cut; waits for gone
@@ -21,7 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RELAY_CHUNK_MAX = 16 * 1024 };
+enum {
+    RELAY_CHUNK_MAX = 16 * 1024,
+    RELAY_HELD_MAX = 64 * 1024, /* bytes of an answer that wait for the end of the upload */
+};
 
 enum relay_phase { RELAY_SENDING, RELAY_AWAITING, RELAY_STREAMING, RELAY_DONE };
 
@@ -36,6 +39,8 @@ struct relay {
     bool chunked;  /* the request body */
     bool bodiless; /* the answer has no body: HEAD, 204, 304 */
     bool head_method, ignored;
+    bool uploaded; /* the last byte of the request body came */
+    bool held;     /* the answer has begun, and waits for that: once the edge has it, no more of the upload comes */
     struct buf up;   /* framed request bytes that the upstream did not take yet */
     struct buf down; /* response bytes that the edge did not take yet */
     /* the answer's head, for bodiless answers and the log */
@@ -105,6 +110,7 @@ static void relay_fail(struct relay *r, enum problem problem, const char *detail
     }
     bool begun = r->phase == RELAY_STREAMING;
     r->phase = RELAY_DONE;
+    r->held = false;
     if (begun) {
         edge_reply_cut(r->client);
         return;
@@ -127,6 +133,54 @@ static void relay_on_timer(void *context)
         r->call = NULL;
     }
     relay_fail(r, PROBLEM_UPSTREAM_TIMEOUT, "timeout");
+}
+
+/* --- response: handler -> client --- */
+
+/* To the edge. What is still to come of the upload is dropped there. */
+static void relay_begin(struct relay *r)
+{
+    r->held = false;
+    r->phase = RELAY_STREAMING;
+    relay_wait_for_upstream(r);
+    if (!edge_reply_begin(r->client, r->status, buf_view(&r->fields), r->has_length, r->length)) {
+        relay_say(r, "the answer's fields could not be sent");
+        r->phase = RELAY_DONE;
+        edge_reply_end(r->client); /* of the bare 500 that stands for it */
+    }
+}
+
+static void relay_push_down(struct relay *r)
+{
+    while (r->down.len > 0) {
+        size_t taken = edge_reply_write(r->client, buf_view(&r->down));
+        if (taken == 0) {
+            break;
+        }
+        memmove(r->down.ptr, r->down.ptr + taken, r->down.len - taken);
+        r->down.len -= taken;
+    }
+    if (r->down.len > 0) {
+        loop_timer_stop(&r->timer); /* it is the client's turn */
+        if (r->call != NULL && !r->upstream_paused) {
+            r->upstream_paused = true;
+            upstream_pause(r->call);
+        }
+        return;
+    }
+    if (r->finished) {
+        loop_timer_stop(&r->timer);
+        r->phase = RELAY_DONE;
+        edge_reply_end(r->client);
+        return;
+    }
+    if (r->call != NULL) {
+        relay_wait_for_upstream(r);
+        if (r->upstream_paused) {
+            r->upstream_paused = false;
+            upstream_resume(r->call);
+        }
+    }
 }
 
 /* --- request: client -> handler --- */
@@ -193,6 +247,7 @@ static void relay_body_sent(struct relay *r)
 static void relay_last(void *guest)
 {
     struct relay *r = guest;
+    r->uploaded = true;
     if (r->chunked) {
         request_write_last_chunk(&r->up);
         r->chunked = false;
@@ -205,6 +260,10 @@ static void relay_last(void *guest)
             r->phase = RELAY_AWAITING; /* call_writable sends the rest */
         }
     }
+    if (r->held) {
+        relay_begin(r);
+        relay_push_down(r);
+    }
 }
 
 static void call_writable(void *context)
@@ -213,8 +272,11 @@ static void call_writable(void *context)
     if (!relay_flush_up(r)) {
         return;
     }
-    if (r->phase == RELAY_AWAITING) {
+    if (r->uploaded) {
         relay_body_sent(r);
+        return;
+    }
+    if (r->phase != RELAY_SENDING) {
         return;
     }
     loop_timer_stop(&r->timer);
@@ -224,7 +286,7 @@ static void call_writable(void *context)
     }
 }
 
-/* --- response: handler -> client --- */
+/* --- what the handler sends --- */
 
 static void call_head(void *context, int status, struct view fields, bool has_length, uint64_t length)
 {
@@ -240,56 +302,39 @@ static void call_head(void *context, int status, struct view fields, bool has_le
     if (r->bodiless) {
         return; /* answered at its end, which follows at once */
     }
-    r->phase = RELAY_STREAMING;
-    relay_wait_for_upstream(r);
-    if (!edge_reply_begin(r->client, status, buf_view(&r->fields), has_length, length)) {
-        relay_say(r, "the answer's fields could not be sent");
-        r->phase = RELAY_DONE;
+    if (!r->uploaded && status < 400) {
+        r->held = true; /* the handler answers while it reads, and needs the rest of its request */
+        return;
     }
+    relay_begin(r);
 }
 
-static void relay_push_down(struct relay *r)
+/* The client gets no byte of the answer before its upload has ended, and the handler may not read more of that before its answer is
+ * taken: the rest of the upload gives way. */
+static void relay_give_up_upload(struct relay *r)
 {
-    while (r->down.len > 0) {
-        size_t taken = edge_reply_write(r->client, buf_view(&r->down));
-        if (taken == 0) {
-            break;
-        }
-        memmove(r->down.ptr, r->down.ptr + taken, r->down.len - taken);
-        r->down.len -= taken;
-    }
-    if (r->down.len > 0) {
-        loop_timer_stop(&r->timer); /* it is the client's turn */
-        if (r->call != NULL && !r->upstream_paused) {
-            r->upstream_paused = true;
-            upstream_pause(r->call);
-        }
-        return;
-    }
-    if (r->finished) {
-        loop_timer_stop(&r->timer);
-        r->phase = RELAY_DONE;
-        edge_reply_end(r->client);
-        return;
-    }
-    if (r->call != NULL) {
-        relay_wait_for_upstream(r);
-        if (r->upstream_paused) {
-            r->upstream_paused = false;
-            upstream_resume(r->call);
-        }
+    buf_clear(&r->up);
+    relay_begin(r);
+    if (r->client_paused) {
+        r->client_paused = false;
+        edge_more(r->client);
     }
 }
 
 static void call_body(void *context, struct view bytes)
 {
     struct relay *r = context;
-    if (r->phase != RELAY_STREAMING) {
+    if (r->phase != RELAY_STREAMING && !r->held) {
         return;
     }
     r->bytes_down += bytes.len;
     buf_append(&r->down, bytes);
-    relay_push_down(r);
+    if (r->held && r->down.len > RELAY_HELD_MAX) {
+        relay_give_up_upload(r);
+    }
+    if (!r->held) {
+        relay_push_down(r);
+    }
 }
 
 static void relay_drained(void *guest)
@@ -315,6 +360,9 @@ static void call_end(void *context, const struct upstream_end *end)
     }
     relay_say(r, "passed");
     r->finished = true;
+    if (r->held) {
+        relay_begin(r);
+    }
     if (r->bodiless) {
         const struct edge_reply reply = {
             .status = r->status, .fields = buf_view(&r->fields), .has_length = r->has_length, .length = r->length

@@ -39,7 +39,7 @@ struct upstream_call {
     bool sent;       /* the first byte was handed over */
     bool whole;      /* no more bytes will be given */
     bool send_broke; /* nothing more is sent; what there is to read tells how the call ends */
-    bool swallow;    /* the answer came first: the rest of the request is taken and dropped */
+    bool swallow;    /* the handler refused what it had not read: the rest of the request is taken and dropped */
     bool wants_room; /* upstream_write took less than it was offered */
 
     /* The response. */
@@ -170,7 +170,7 @@ static void call_tell_room(struct upstream_call *call)
 /* --- reading --- */
 
 /* An answer that came before its request was written: for a command nobody can say what the handler read; the pass-through lane
- * delivers it and stops sending. False: the call ended. */
+ * delivers it, and goes on sending unless it is an error: handlers answer while they read. False: the call ended. */
 static bool call_check_early(struct upstream_call *call)
 {
     if (call_is_written(call) || call->swallow) {
@@ -211,8 +211,8 @@ static void call_fail(struct upstream_call *call)
 static void call_tell_head(struct upstream_call *call)
 {
     struct response_reader *reader = &call->reader;
-    if (!call_is_written(call)) {
-        call->swallow = true;
+    if (!call_is_written(call) && reader->status >= 400) {
+        call->swallow = true; /* RFC 9112 section 9.5 */
     }
     call->events->head(call->context, reader->status, buf_view(&reader->fields), reader->has_length, reader->length);
     if (!call->gone && call->swallow) {

@@ -1,0 +1,96 @@
+/* unrecorded_test.c - the store has no room when an outcome is there (docs/contract.md sections 6 and 11): the client still gets the real answer, marked
+ * unrecorded; the outcome is kept in memory and recorded as soon as there is room. The disk is a small file system of this test's own. */
+#include "tests/support/rig.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct peer_step held_large[] = { { PEER_BODY, NULL, 0 },
+                                               { PEER_WAIT, NULL, 0 },
+                                               { PEER_SEND, "HTTP/1.1 201 Created\r\nContent-Length: 500000\r\n\r\n",
+                                                 0 },
+                                               { PEER_SEND, "0123456789", 50000 },
+                                               PEER_END };
+
+static char disk[700];
+static char ballast[800];
+
+/* False when this machine lets nobody mount. */
+static bool disk_mount(void)
+{
+    (void) snprintf(disk, sizeof disk, "%s/disk", daemon_folder());
+    (void) snprintf(ballast, sizeof ballast, "%s/ballast", disk);
+    return mkdir(disk, 0700) == 0 && mount("tmpfs", disk, "tmpfs", 0, "size=4m,mode=0700") == 0;
+}
+
+static void disk_fill(void)
+{
+    static char block[4096];
+    int fd = open(ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    while (write(fd, block, sizeof block) > 0) {
+    }
+    close(fd);
+}
+
+static struct rig rig;
+static struct http_answer first;
+
+static void *first_caller(void *context)
+{
+    first = http_post(rig.address, "/orders", "k-1", "x");
+    return context;
+}
+
+START_TEST(an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_recorded_once_there_is_room)
+{
+    pthread_t thread;
+    if (!disk_mount()) {
+        FIGURE("unrecorded: not tested, this machine lets nobody mount");
+        return;
+    }
+    rig.peer = peer_new();
+    peer_script_for_request(rig.peer, 2, held_large);
+    (void) snprintf(rig.store, sizeof rig.store, "%.500s/n.db", disk);
+    rig_restart(&rig, NULL);
+    struct http_answer before = http_post(rig.address, "/orders", "k-0", "x");
+    RIG_EXPECT(before, 200, "executed");
+    pthread_create(&thread, NULL, first_caller, NULL);
+    ck_assert(peer_wait_stalled(rig.peer, 1));
+    disk_fill();
+    peer_release(rig.peer, 1);
+    pthread_join(thread, NULL);
+    RIG_EXPECT(first, 201, "unrecorded");
+    ck_assert(first.whole);
+    ck_assert_uint_eq(first.body_len, 500000);
+    ck_assert_int_eq(http_field_count(&first, "Idempotency-Expires"), 0);
+    /* Replays go on, new commands are refused, and the command itself is never sent again. */
+    struct http_answer replay = http_post(rig.address, "/orders", "k-0", "x");
+    RIG_EXPECT(replay, 200, "replayed");
+    struct http_answer running = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(running, 409, "in-progress");
+    ck_assert_int_eq(unlink(ballast), 0);
+    ck_assert(daemon_wait_logged(&rig.nonbis, "is recorded now"));
+    struct http_answer again = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(again, 201, "replayed");
+    ck_assert_uint_eq(again.body_len, 500000);
+    ck_assert_uint_eq(peer_count_key(rig.peer, "k-1"), 1);
+    http_answer_free(&before);
+    http_answer_free(&first);
+    http_answer_free(&replay);
+    http_answer_free(&running);
+    http_answer_free(&again);
+    ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
+    peer_free(rig.peer);
+    ck_assert_int_eq(umount(disk), 0);
+}
+END_TEST
+
+SUITE(unrecorded)
+{
+    Suite *suite = suite_create("integration/unrecorded");
+    CASE(suite, an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_recorded_once_there_is_room);
+    return suite;
+}
