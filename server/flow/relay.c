@@ -39,8 +39,8 @@ struct relay {
     bool chunked;  /* the request body */
     bool bodiless; /* the answer has no body: HEAD, 204, 304 */
     bool head_method, ignored;
-    bool uploaded; /* the last byte of the request body came */
-    bool held;     /* the answer has begun, and waits for that: once the edge has it, no more of the upload comes */
+    bool uploaded;   /* the last byte of the request body came */
+    bool held;       /* the answer has begun, and waits for that: once the edge has it, no more of the upload comes */
     struct buf up;   /* framed request bytes that the upstream did not take yet */
     struct buf down; /* response bytes that the edge did not take yet */
     /* the answer's head, for bodiless answers and the log */
