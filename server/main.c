@@ -6,6 +6,7 @@
 #include "server/flow/itself.h"
 #include "server/flow/stop.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ enum {
     EXIT_ADDRESS = 69,
     EXIT_SOFTWARE_START = 70,
     EXIT_CONFIGURATION = 78,
-    MAIN_TEXT_MAX = 256 * 1024,
+    MAIN_TEXT_MAX = 256 * 1024, HEAP_STEP_BYTES = 256 * 1024,
     SWEEP_EVERY_MS = 1000
 };
 
@@ -129,6 +130,7 @@ static void start_worker(struct server *server)
         .context = &server->stop,
     };
     server->flow.worker = server->worker = store_worker_start(server->store, &options);
+    server->flow.desk = store_desk_open(server->worker, server->loop);
 }
 
 static void adopt(void *edge, int fd, const void *sockaddr, unsigned len)
@@ -220,6 +222,13 @@ static void close_all(struct server *server)
     flow_fini(&server->flow);
     store_worker_stop(server->worker);
     loop_free(server->loop);
+    store_desk_close(server->flow.desk);
+}
+
+static void flush_log(void *context)
+{
+    (void) context;
+    log_flush();
 }
 
 static int serve(struct server *server, struct buf *error)
@@ -243,7 +252,10 @@ static int serve(struct server *server, struct buf *error)
     }
     if (exit_code == 0) {
         say_started(server);
+        log_hold();
+        loop_on_idle(server->loop, flush_log, NULL);
         loop_run(server->loop);
+        log_flush();
         exit_code = server->stop.exit_code;
         log_message(LOG_INFO, "exit", "code %d", exit_code);
     } else {
@@ -290,6 +302,8 @@ int main(int argc, char **argv)
     buf_init(&text, MAIN_TEXT_MAX);
     (void) umask(0077);
     (void) signal(SIGPIPE, SIG_IGN);
+    (void) mallopt(M_ARENA_MAX, 2);        /* two threads */
+    (void) mallopt(M_TOP_PAD, HEAP_STEP_BYTES); /* heaps grow in larger steps: fewer system calls */
     int exit_code = settings_read(&server.settings, &action, argc, argv, environ, &text);
     if (exit_code != 0) {
         (void) fwrite(text.ptr, 1, text.len, stderr);

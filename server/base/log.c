@@ -9,6 +9,7 @@
 #include "server/base/clock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -173,6 +174,7 @@ void log_begin(struct log_line *line, enum log_level level, const char *event)
 {
     line->len = 0;
     line->cut = false;
+    line->level = level;
     line->on = log_enabled(level);
     if (!line->on) {
         return;
@@ -242,6 +244,42 @@ static void line_close(struct log_line *line, uint64_t lost)
     line_put_text(line, json ? "}\n" : "\n");
 }
 
+/* What this thread has not written yet. One write stays within PIPE_BUF, so lines of several threads never mix in a pipe. */
+static _Thread_local struct {
+    char text[PIPE_BUF];
+    size_t len;
+    uint64_t lines;
+    bool on;
+} held;
+
+/* What does not fit into a full pipe that must not block, or on a full disk, is counted and told by the next line. */
+static void log_write(const char *text, size_t len, uint64_t lines)
+{
+    ssize_t written;
+    do {
+        written = write(STDERR_FILENO, text, len);
+    } while (written < 0 && errno == EINTR);
+    if (written != (ssize_t) len) {
+        atomic_fetch_add(&lines_lost, lines);
+    }
+}
+
+void log_hold(void)
+{
+    held.on = true;
+}
+
+void log_flush(void)
+{
+    if (held.len > 0) {
+        int saved = errno;
+        log_write(held.text, held.len, held.lines);
+        held.len = 0;
+        held.lines = 0;
+        errno = saved;
+    }
+}
+
 void log_end(struct log_line *line)
 {
     if (!line->on) {
@@ -251,14 +289,16 @@ void log_end(struct log_line *line)
     line->on = false;
     uint64_t lost = atomic_exchange(&lines_lost, 0);
     line_close(line, lost);
-    /* One write: a line is shorter than PIPE_BUF, so lines of several threads never mix in a pipe. What does not
-     * fit into a full pipe that must not block, or on a full disk, is counted and told by the next line. */
-    ssize_t written;
-    do {
-        written = write(STDERR_FILENO, line->text, line->len);
-    } while (written < 0 && errno == EINTR);
-    if (written != (ssize_t) line->len) {
-        atomic_fetch_add(&lines_lost, lost + 1);
+    if (held.on && line->level >= LOG_INFO) {
+        if (held.len + line->len > sizeof held.text) {
+            log_flush();
+        }
+        memcpy(held.text + held.len, line->text, line->len);
+        held.len += line->len;
+        held.lines += 1 + lost;
+    } else {
+        log_flush();
+        log_write(line->text, line->len, 1 + lost);
     }
     errno = saved;
 }

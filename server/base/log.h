@@ -19,6 +19,7 @@ bool log_enabled(enum log_level level);
 struct log_line {
     char text[2048];
     size_t len;
+    enum log_level level;
     bool on, cut;
 };
 
@@ -27,6 +28,11 @@ void log_text(struct log_line *line, const char *name, const char *value);
 void log_view(struct log_line *line, const char *name, struct view value);
 void log_int(struct log_line *line, const char *name, int64_t value);
 void log_end(struct log_line *line);
+
+/* Lines of level info and debug that the calling thread ends from now on are held, some at a time, until log_flush: the loop
+ * calls that before it waits. Warnings and errors are written at once, after what was held. */
+void log_hold(void);
+void log_flush(void);
 
 /* For plain events: log_message(LOG_WARN, "store", "the disk is slow: %d ms", ms) -> event=store message="..." */
 void log_message(enum log_level level, const char *event, const char *format, ...)

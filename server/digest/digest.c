@@ -4,19 +4,43 @@
 
 #include "server/digest/hash.h"
 
+#include <string.h>
+
+enum { RANDOM_POOL_BYTES = 512 };
+
 bool digest_init(void)
 {
     return sodium_init() >= 0; /* 1: was done before */
 }
 
+/* The kernel is asked for many bytes at a time: a system call for every command id is a cost that shows. Bytes are wiped as they
+ * are handed out. The process does not fork after its start (and a child that did would have to exec). */
+static _Thread_local struct {
+    unsigned char bytes[RANDOM_POOL_BYTES];
+    size_t left; /* at the end */
+} pool;
+
 void digest_random(void *out, size_t len)
 {
-    randombytes_buf(out, len);
+    if (len > RANDOM_POOL_BYTES) {
+        randombytes_buf(out, len);
+        return;
+    }
+    if (pool.left < len) {
+        randombytes_buf(pool.bytes, sizeof pool.bytes);
+        pool.left = sizeof pool.bytes;
+    }
+    unsigned char *from = pool.bytes + sizeof pool.bytes - pool.left;
+    memcpy(out, from, len);
+    memset(from, 0, len);
+    pool.left -= len;
 }
 
 uint32_t digest_random32(void)
 {
-    return randombytes_random();
+    uint32_t number;
+    digest_random(&number, sizeof number);
+    return number;
 }
 
 void digest_keyed(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts, size_t count, uint8_t *out,

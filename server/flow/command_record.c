@@ -71,7 +71,7 @@ void exchange_claim(struct exchange *x)
     x->task.home = flow->loop;
     x->task.done = claim_done;
     x->claim_us = clock_monotonic_us();
-    if (!store_worker_submit(flow->worker, &x->task)) {
+    if (!store_desk_submit(flow->desk, &x->task)) {
         exchange_release_slot(x);
         claim_refused(x, "overloaded", "the store's queue is full; nothing was forwarded by this attempt");
         exchange_event(x, EVENT_CLAIM_FAILED);
@@ -123,5 +123,5 @@ void exchange_record(struct exchange *x)
     x->task.kind = STORE_TASK_FINISH;
     x->task.home = flow->loop;
     x->task.done = finish_done;
-    (void) store_worker_submit(flow->worker, &x->task); /* an outcome is never refused */
+    (void) store_desk_submit(flow->desk, &x->task); /* an outcome is never refused */
 }

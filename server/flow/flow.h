@@ -21,6 +21,7 @@ struct flow {
     struct loop *loop;
     const struct settings *settings;
     struct store_worker *worker;
+    struct store_desk *desk; /* this loop's way to the worker */
     struct store_info store;
     int64_t store_offset_ms; /* wall clock minus store time, at start: for times told to clients */
     struct edge *edge;

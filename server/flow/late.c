@@ -55,7 +55,7 @@ static void late_try(void *context)
 {
     struct late_outcome *late = context;
     late->submitted = true;
-    (void) store_worker_submit(late->flow->worker, &late->task); /* an outcome is never refused */
+    (void) store_desk_submit(late->flow->desk, &late->task); /* an outcome is never refused */
 }
 
 void late_keep(struct flow *flow, const struct store_finish *finish)

@@ -17,6 +17,7 @@
 #include "server/base/memory.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,6 +45,9 @@ struct store_worker {
     bool probe, stop;
     struct store_worker_figures figures;
     int64_t last_commit_ms; /* monotonic */
+
+    /* budgets: handed in, and not taken yet; without the lock */
+    atomic_uint claims_waiting, reads_waiting;
 
     /* store thread only */
     int64_t sweep_at_ms; /* monotonic */
@@ -307,6 +311,8 @@ static bool worker_take(struct store_worker *worker, struct task_queues *batch, 
     list_splice(&batch->outcomes, &worker->queued.outcomes);
     list_splice(&batch->claims, &worker->queued.claims);
     list_splice(&batch->reads, &worker->queued.reads);
+    atomic_fetch_sub(&worker->claims_waiting, (unsigned) batch->claims.count);
+    atomic_fetch_sub(&worker->reads_waiting, (unsigned) batch->reads.count);
     *touch = worker->probe;
     worker->probe = false;
     bool more = task_queues_count(batch) > 0 || !worker->stop;
@@ -365,41 +371,92 @@ struct store_worker *store_worker_start(struct store *store, const struct store_
     return worker;
 }
 
-bool store_worker_submit(struct store_worker *worker, struct store_task *task)
+/* Whether the task may be queued, and where: over the claims' budget a claim is only looked up. */
+static struct list *worker_admit(struct store_worker *worker, struct store_task *task, struct task_queues *queues)
 {
-    bool taken = true;
     task->result = STORE_FAILED;
     memset(&task->found, 0, sizeof task->found);
     memset(&task->after, 0, sizeof task->after);
-    pthread_mutex_lock(&worker->lock);
-    switch (task->kind) {
-    case STORE_TASK_FINISH:
-        list_append(&worker->queued.outcomes, &task->message.node);
-        break;
-    case STORE_TASK_CLAIM:
-    case STORE_TASK_VOID:
-        if (worker->queued.claims.count < worker->options.claims_max) {
-            list_append(&worker->queued.claims, &task->message.node);
-            break;
-        }
-        task->claim.may_claim = false; /* no new work, but a repeat still gets its answer: on the readers' budget */
-        taken = worker->queued.reads.count < worker->options.reads_max;
-        if (taken) {
-            list_append(&worker->queued.reads, &task->message.node);
-        }
-        break;
-    case STORE_TASK_LOOK_UP:
-        taken = worker->queued.reads.count < worker->options.reads_max;
-        if (taken) {
-            list_append(&worker->queued.reads, &task->message.node);
-        }
-        break;
+    if (task->kind == STORE_TASK_FINISH) {
+        return &queues->outcomes;
     }
-    if (taken && task_queues_count(&worker->queued) == 1) {
+    if (task->kind == STORE_TASK_CLAIM || task->kind == STORE_TASK_VOID) {
+        if (atomic_fetch_add(&worker->claims_waiting, 1) < worker->options.claims_max) {
+            return &queues->claims;
+        }
+        atomic_fetch_sub(&worker->claims_waiting, 1);
+        task->claim.may_claim = false; /* no new work, but a repeat still gets its answer: on the readers' budget */
+    }
+    if (atomic_fetch_add(&worker->reads_waiting, 1) < worker->options.reads_max) {
+        return &queues->reads;
+    }
+    atomic_fetch_sub(&worker->reads_waiting, 1);
+    return NULL;
+}
+
+bool store_worker_submit(struct store_worker *worker, struct store_task *task)
+{
+    struct list *queue = worker_admit(worker, task, &worker->queued);
+    if (queue == NULL) {
+        return false;
+    }
+    pthread_mutex_lock(&worker->lock);
+    bool first = task_queues_count(&worker->queued) == 0;
+    list_append(queue, &task->message.node);
+    if (first) {
         pthread_cond_signal(&worker->wake);
     }
     pthread_mutex_unlock(&worker->lock);
-    return taken;
+    return true;
+}
+
+/* --- the desk of a loop --- */
+
+struct store_desk {
+    struct store_worker *worker;
+    struct task_queues collected;
+};
+
+static void desk_hand_over(void *context)
+{
+    struct store_desk *desk = context;
+    if (task_queues_count(&desk->collected) == 0) {
+        return;
+    }
+    struct store_worker *worker = desk->worker;
+    pthread_mutex_lock(&worker->lock);
+    bool first = task_queues_count(&worker->queued) == 0;
+    list_splice(&worker->queued.outcomes, &desk->collected.outcomes);
+    list_splice(&worker->queued.claims, &desk->collected.claims);
+    list_splice(&worker->queued.reads, &desk->collected.reads);
+    if (first) {
+        pthread_cond_signal(&worker->wake);
+    }
+    pthread_mutex_unlock(&worker->lock);
+}
+
+struct store_desk *store_desk_open(struct store_worker *worker, struct loop *loop)
+{
+    struct store_desk *desk = memory_new(sizeof *desk);
+    desk->worker = worker;
+    task_queues_init(&desk->collected);
+    loop_on_idle(loop, desk_hand_over, desk);
+    return desk;
+}
+
+bool store_desk_submit(struct store_desk *desk, struct store_task *task)
+{
+    struct list *queue = worker_admit(desk->worker, task, &desk->collected);
+    if (queue == NULL) {
+        return false;
+    }
+    list_append(queue, &task->message.node);
+    return true;
+}
+
+void store_desk_close(struct store_desk *desk)
+{
+    free(desk);
 }
 
 void store_worker_figures(struct store_worker *worker, struct store_worker_figures *figures)

@@ -50,6 +50,13 @@ struct store_worker_figures {
     bool down;
 };
 
+/* Collects what one loop submits during a turn and hands it over before the loop waits: one wake-up of the store thread for all of it.
+ * Own thread of the loop. */
+struct store_desk;
+struct store_desk *store_desk_open(struct store_worker *worker, struct loop *loop);
+bool store_desk_submit(struct store_desk *desk, struct store_task *task); /* as store_worker_submit */
+void store_desk_close(struct store_desk *desk);                          /* after loop_free */
+
 struct store_worker *store_worker_start(struct store *store, const struct store_worker_options *options);
 /* False: the budget of that kind is used up, nothing was queued. FINISH is never refused. Any thread. */
 bool store_worker_submit(struct store_worker *worker, struct store_task *task);
