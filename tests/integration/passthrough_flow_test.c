@@ -77,15 +77,20 @@ static uint64_t send_pattern_until_stalled(int fd, uint64_t until)
     return at;
 }
 
-/* Until the bytes that wait for us do not grow any more: everything on the way is full. */
+/* Until no more bytes come to those that wait for us: then everything on the way is full. */
 static void wait_until_still(int fd)
 {
-    int before = -1, now = 0;
-    while (now != before) {
-        before = now;
-        (void) poll(NULL, 0, STILL_MS);
-        ck_assert_int_eq(ioctl(fd, FIONREAD, &now), 0);
+    struct pollfd polled = { .fd = fd, .events = POLLIN };
+    int before = -1, waiting = 0, one = 1;
+    while (waiting != before) {
+        before = waiting;
+        int more = waiting + 1;
+        ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &more, sizeof more), 0);
+        (void) poll(&polled, 1, STILL_MS);
+        ck_assert_int_eq(ioctl(fd, FIONREAD, &waiting), 0);
     }
+    ck_assert_int_gt(waiting, 0);
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof one), 0);
 }
 
 /* --- size --- */
@@ -203,6 +208,9 @@ START_TEST(a_client_that_does_not_read_holds_the_handler_back_and_not_the_memory
     ck_assert(stream_send_text(fd, "GET /x HTTP/1.1\r\n" HOST "\r\n"));
     stream_read_head(fd, head, sizeof head);
     wait_until_still(fd);
+    int waiting = 0;
+    ck_assert_int_eq(ioctl(fd, FIONREAD, &waiting), 0);
+    FIGURE("client does not read: the handler was held back with %d KiB before the client", waiting / 1024);
     memory_expect_flat(&memory, "stalled download");
     /* The others do not wait for it. */
     struct http_answer other = http_request(rig.address, "GET", "/other", NULL, NULL);
