@@ -143,7 +143,7 @@ static const char help_start[] =
     "  nonbisd --upstream http://127.0.0.1:3000 --route 'POST /orders/* key=optional ttl=1h' --set body_max=64KiB\n"
     "      only POSTs below /orders are protected, and only when they carry a key\n"
     "  nonbisd --upstream http://127.0.0.1:3000 --listen 127.0.0.1:0 --store memory --log-format json\n"
-    "      for a test: a port from the kernel (the first line on stderr tells it), nothing kept\n"
+    "      for a test: a port from the kernel (the start line on stderr tells it), nothing kept\n"
     "  NONBIS_UPSTREAM=http://127.0.0.1:3000 nonbisd --print-config\n"
     "      what a start would use, and where each value comes from\n"
     "\n"
@@ -157,10 +157,11 @@ static const char help_flags[] =
     "                        replay_drop=Name,Name (fields left out of replays).\n"
     "                        Without --route: 'POST /*' and 'PATCH /*', key required\n"
     "  --set NAME=VALUE      any setting; repeatable\n"
-    "  --check               tells whether these settings would run, and ends\n"
+    "  --check               tells every mistake in these settings, and ends; it touches neither the store nor\n"
+    "                        the addresses\n"
     "  --print-config        prints the settings in force with their sources, and ends\n"
-    "  --version             prints the version, and ends\n"
-    "  --help                prints this, and ends\n"
+    "  --version, -V         prints the version, and ends\n"
+    "  --help, -h            prints this, and ends\n"
     "\n"
     "settings: name, default, what is accepted. A flag counts before the environment (NONBIS_BODY_MAX=64KiB),\n"
     "and that before the default. Sizes: 512, 8KiB, 1MiB, 1MB. Durations: 250ms, 2s, 5m, 1h, 30d.\n";
@@ -170,12 +171,13 @@ static const char help_end[] =
     "The state directory is $STATE_DIRECTORY, else $XDG_STATE_HOME/nonbis, else ~/.local/state/nonbis.\n"
     "\n"
     "exit codes:\n"
-    "  0 ended as asked   64 wrong usage   69 address or upstream unusable   73 store cannot be created or opened\n"
-    "  74 store damaged, foreign, newer, locked or missing   78 wrong configuration\n"
+    "  0 ended as asked   1 a second signal   64 wrong usage   69 address or upstream unusable\n"
+    "  73 store cannot be created or opened   74 store damaged, foreign, newer, locked, missing, or failed while\n"
+    "  running   78 wrong configuration\n"
     "\n"
     "signals:\n"
     "  TERM, INT   drain: no new commands, running ones finish within drain_timeout, then exit 0\n"
-    "  a second    leave at once; what was recorded is kept\n";
+    "  a second    leave at once, exit 1; what was recorded is kept\n";
 
 void settings_help(struct buf *out)
 {

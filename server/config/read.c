@@ -1,29 +1,17 @@
 /* read.c - settings from defaults, environment and command line, with every problem found in one run. Owns the order of precedence
- * and where each value came from; what a value may be is in values.c, check.c and route_parse.c. Start-up thread only. */
-#include "schema/limits.h"
+ * and where each value came from; the command line is in read_flags.c, what a value may be in values.c, check.c and route_parse.c.
+ * Start-up thread only. */
 #include "server/base/memory.h"
-#include "server/config/values.h"
+#include "server/config/reading.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { EXIT_GOOD = 0, EXIT_USAGE = 64, EXIT_CONFIGURATION = 78 };
 
-/* One reading in progress. */
-struct reading {
-    struct settings *settings;
-    enum settings_action action;
-    struct buf *errors;
-    bool wrong_usage, wrong_configuration;
-    bool bad[SETTING_ROWS_MAX]; /* rows with a refused value */
-    struct view routes[LIMIT_ROUTES];
-    size_t route_count;
-    bool too_many_routes;
-};
-
 /* --------------------------------------------------------------------------------------- telling */
 
-static void tell(struct reading *reading, struct view source, const char *problem)
+void reading_tell(struct reading *reading, struct view source, const char *problem)
 {
     buf_append(reading->errors, source);
     buf_append_text(reading->errors, ": ");
@@ -31,7 +19,7 @@ static void tell(struct reading *reading, struct view source, const char *proble
 }
 
 /* A setting of that name does not exist: offers the nearest one, written as it would be written there. */
-static void tell_unknown_setting(struct reading *reading, struct view name, bool variable)
+void reading_tell_unknown_setting(struct reading *reading, struct view name, bool variable)
 {
     const char *names[SETTING_ROWS_MAX + 1] = { NULL };
     for (size_t row = 0; row < setting_table_count; row++) {
@@ -53,13 +41,12 @@ static void tell_unknown_setting(struct reading *reading, struct view name, bool
     reading->wrong_configuration = true;
 }
 
-/* Takes a value for a row; `from` is how a message names the place. */
-static void take_value(struct reading *reading, const struct setting_row *row, struct view value,
-                       enum setting_source source, struct view from)
+void reading_take_value(struct reading *reading, const struct setting_row *row, struct view value,
+                        enum setting_source source, struct view from)
 {
     struct buf *errors = reading->errors;
     size_t before = errors->len;
-    tell(reading, from, "");
+    reading_tell(reading, from, "");
     if (value_read(reading->settings, row, value, errors)) {
         errors->len = before;
         reading->settings->sources[row - setting_table] = source;
@@ -119,7 +106,7 @@ static void take_defaults(struct reading *reading)
     for (const struct setting_row *row = setting_table; row < setting_table + setting_table_count; row++) {
         bool computed = row == setting_find(VIEW("store"));
         struct view value = computed ? VIEW("memory") : view_of(row->default_text);
-        take_value(reading, row, value, SOURCE_DEFAULT, view_of(row->name));
+        reading_take_value(reading, row, value, SOURCE_DEFAULT, view_of(row->name));
     }
 }
 
@@ -133,9 +120,9 @@ static void settle_store(struct reading *reading, char *const *environment)
     struct buf path;
     buf_init(&path, 8192);
     if (default_store(environment, &path)) {
-        take_value(reading, row, buf_view(&path), SOURCE_DEFAULT, VIEW("store"));
+        reading_take_value(reading, row, buf_view(&path), SOURCE_DEFAULT, VIEW("store"));
     } else {
-        tell(reading, VIEW("store"),
+        reading_tell(reading, VIEW("store"),
              "no place is known for it: none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is an absolute "
              "path; give --store FILE, or --store memory\n");
         reading->wrong_configuration = true;
@@ -186,170 +173,14 @@ static void take_variable(struct reading *reading, struct view entry)
     struct view value = view_make(equals + 1, entry.len - variable.len - 1);
     const struct setting_row *row = row_of_variable(name);
     if (row != NULL) {
-        take_value(reading, row, value, SOURCE_ENVIRONMENT, variable);
+        reading_take_value(reading, row, value, SOURCE_ENVIRONMENT, variable);
+    } else if (view_equal(name, VIEW("ROUTE")) || view_equal(name, VIEW("ROUTES"))) {
+        reading_tell(reading, variable, "routes are given by --route only\n");
+        reading->wrong_configuration = true;
     } else if (!variable_is_of_platform(name, value)) {
-        tell(reading, variable, "");
-        tell_unknown_setting(reading, name, true);
+        reading_tell(reading, variable, "");
+        reading_tell_unknown_setting(reading, name, true);
     }
-}
-
-/* --------------------------------------------------------------------------------------- command line */
-
-enum plain_flag { FLAG_ROUTE, FLAG_SET, FLAG_CHECK, FLAG_PRINT_CONFIG, FLAG_VERSION, FLAG_HELP, FLAG_COUNT };
-static const char *const plain_flags[FLAG_COUNT] = { "--route",        "--set",     "--check",
-                                                     "--print-config", "--version", "--help" };
-
-/* As `flag`, when '-' and '_' count alike behind the two dashes. */
-static bool flag_is(struct view given, const char *flag)
-{
-    size_t at = 0;
-    while (at < given.len && flag[at] != '\0' && (at > 2 && given.ptr[at] == '_' ? '-' : given.ptr[at]) == flag[at]) {
-        at++;
-    }
-    return at == given.len && flag[at] == '\0';
-}
-
-static const struct setting_row *row_of_flag(struct view given)
-{
-    for (const struct setting_row *row = setting_table; row < setting_table + setting_table_count; row++) {
-        if (row->flag != NULL && flag_is(given, row->flag)) {
-            return row;
-        }
-    }
-    return NULL;
-}
-
-static void tell_unknown_flag(struct reading *reading, struct view flag)
-{
-    shown_write(flag, reading->errors);
-    buf_append_text(reading->errors, ": unknown flag");
-    const char *names[FLAG_COUNT + SETTING_ROWS_MAX + 1] = { NULL };
-    size_t count = 0;
-    while (count < FLAG_COUNT) {
-        names[count] = plain_flags[count];
-        count++;
-    }
-    for (size_t row = 0; row < setting_table_count; row++) {
-        if (setting_table[row].flag != NULL) {
-            names[count++] = setting_table[row].flag;
-        }
-    }
-    const struct setting_row *row = flag.len > 2 ? setting_find(view_make(flag.ptr + 2, flag.len - 2)) : NULL;
-    const char *near = nearest_name(flag, names);
-    if (row != NULL) {
-        buf_printf(reading->errors, "; did you mean --set %s=VALUE?\n", row->name);
-    } else if (near != NULL) {
-        buf_printf(reading->errors, "; did you mean %s?\n", near);
-    } else {
-        buf_append_text(reading->errors, "; --help lists them\n");
-    }
-    reading->wrong_usage = true;
-}
-
-/* --set NAME=VALUE */
-static void take_set(struct reading *reading, struct view text)
-{
-    const char *equals = text.len > 0 ? memchr(text.ptr, '=', text.len) : NULL;
-    if (equals == NULL) {
-        tell(reading, VIEW("--set"), "expected NAME=VALUE, got ");
-        shown_write(text, reading->errors);
-        buf_append_text(reading->errors, "\n");
-        reading->wrong_usage = true;
-        return;
-    }
-    struct view name = view_make(text.ptr, (size_t) (equals - text.ptr));
-    struct view value = view_make(equals + 1, text.len - name.len - 1);
-    const struct setting_row *row = setting_find(name);
-    if (row == NULL) {
-        tell(reading, VIEW("--set "), "");
-        reading->errors->len -= 2;
-        shown_write(name, reading->errors);
-        buf_append_text(reading->errors, ": ");
-        tell_unknown_setting(reading, name, false);
-        return;
-    }
-    struct buf from;
-    buf_init(&from, 256);
-    buf_printf(&from, "--set %s", row->name);
-    take_value(reading, row, value, SOURCE_SET, buf_view(&from));
-    buf_fini(&from);
-}
-
-static void take_route_text(struct reading *reading, struct view text)
-{
-    if (reading->route_count < LIMIT_ROUTES) {
-        reading->routes[reading->route_count++] = text;
-    } else if (!reading->too_many_routes) {
-        tell(reading, VIEW("--route"), "expected at most 256 routes\n");
-        reading->too_many_routes = reading->wrong_configuration = true;
-    }
-}
-
-/* A stronger wish wins: ACTION_HELP is the last of the enum. */
-static void take_action(struct reading *reading, enum settings_action action)
-{
-    reading->action = action > reading->action ? action : reading->action;
-}
-
-static void take_flag_with_value(struct reading *reading, const struct setting_row *row, int plain, struct view value)
-{
-    if (row != NULL) {
-        take_value(reading, row, value, SOURCE_FLAG, view_of(row->flag));
-    } else if (plain == FLAG_SET) {
-        take_set(reading, value);
-    } else {
-        take_route_text(reading, value);
-    }
-}
-
-static void take_flag_alone(struct reading *reading, int plain)
-{
-    static const enum settings_action actions[FLAG_COUNT] = { [FLAG_CHECK] = ACTION_CHECK,
-                                                              [FLAG_PRINT_CONFIG] = ACTION_PRINT_CONFIG,
-                                                              [FLAG_VERSION] = ACTION_VERSION,
-                                                              [FLAG_HELP] = ACTION_HELP };
-    take_action(reading, actions[plain]);
-}
-
-/* One argument, and its value when that stands in `next`. Returns how many arguments that were. */
-static int take_argument(struct reading *reading, const char *argument, const char *next)
-{
-    struct view text = view_of(argument);
-    if (!view_starts_with(text, VIEW("-")) || view_equal(text, VIEW("-")) || view_equal(text, VIEW("--"))) {
-        shown_write(text, reading->errors);
-        buf_append_text(reading->errors, ": stray argument; every argument is a flag or the value of one\n");
-        reading->wrong_usage = true;
-        return 1;
-    }
-    const char *equals = memchr(text.ptr, '=', text.len);
-    struct view flag = view_make(text.ptr, equals != NULL ? (size_t) (equals - text.ptr) : text.len);
-    const struct setting_row *row = row_of_flag(flag);
-    int plain = 0;
-    while (plain < FLAG_COUNT && !flag_is(flag, plain_flags[plain])) {
-        plain++;
-    }
-    bool next_is_value = next != NULL && !view_starts_with(view_of(next), VIEW("--"));
-    if (row == NULL && plain == FLAG_COUNT) {
-        tell_unknown_flag(reading, flag);
-        return equals == NULL && next_is_value ? 2 : 1; /* what follows was probably its value: no second mistake */
-    }
-    bool wants_value = row != NULL || plain <= FLAG_SET;
-    if (wants_value && equals == NULL && !next_is_value) {
-        tell(reading, flag, "expected a value behind it\n");
-        reading->wrong_usage = true;
-        return 1;
-    }
-    if (!wants_value && equals != NULL) {
-        tell(reading, flag, "takes no value\n");
-        reading->wrong_usage = true;
-        return 1;
-    }
-    if (!wants_value) {
-        take_flag_alone(reading, plain);
-        return 1;
-    }
-    take_flag_with_value(reading, row, plain, view_of(equals != NULL ? equals + 1 : next));
-    return equals != NULL ? 1 : 2;
 }
 
 /* --------------------------------------------------------------------------------------- routes */
@@ -413,14 +244,14 @@ static void settle_routes(struct reading *reading)
 /* --------------------------------------------------------------------------------------- the whole */
 
 /* --help and --version are obeyed whatever else is wrong: they are what one asks when something is. No value can look like
- * them, since a value never starts with two dashes. */
+ * them, since a value never starts with two dashes, and is not taken for one where it is -h or -V. */
 static bool take_help(struct reading *reading, int argc, char *const *argv)
 {
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            take_action(reading, ACTION_HELP);
-        } else if (strcmp(argv[i], "--version") == 0) {
-            take_action(reading, ACTION_VERSION);
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            reading_take_action(reading, ACTION_HELP);
+        } else if (strcmp(argv[i], "--version") == 0 || strcmp(argv[i], "-V") == 0) {
+            reading_take_action(reading, ACTION_VERSION);
         }
     }
     return reading->action != ACTION_RUN;
@@ -435,20 +266,31 @@ static void settle_tenant(struct settings *settings)
     }
 }
 
+/* Whoever gives hard_timeout alone has not asked for the longer default of answer_timeout. */
+static void settle_timeouts(struct settings *settings)
+{
+    size_t answer = (size_t) (setting_find(VIEW("answer_timeout")) - setting_table);
+    if (settings->sources[answer] == SOURCE_DEFAULT && settings->answer_timeout_ms > settings->hard_timeout_ms) {
+        settings->answer_timeout_ms = settings->hard_timeout_ms;
+    }
+}
+
 /* What can be said only when all values are known. */
 static void settle(struct reading *reading, char *const *environment)
 {
     struct settings *settings = reading->settings;
     settle_store(reading, environment);
     settle_tenant(settings);
+    settle_timeouts(settings);
     settle_routes(reading);
     if (!check_relations(settings, reading->bad, reading->errors)) {
         reading->wrong_configuration = true;
     }
     const struct setting_row *upstream = setting_find(VIEW("upstream"));
-    bool needed = reading->action == ACTION_RUN || reading->action == ACTION_CHECK;
-    if (needed && settings->upstream[0] == '\0' && !reading->bad[upstream - setting_table]) {
-        tell(reading, VIEW("upstream"), "expected a handler to forward to, such as --upstream http://127.0.0.1:3000\n");
+    bool needed = reading->action == ACTION_RUN || reading->check;
+    /* A flag that could not be read may have been meant to be it. */
+    if (needed && !reading->wrong_usage && settings->upstream[0] == '\0' && !reading->bad[upstream - setting_table]) {
+        reading_tell(reading, VIEW("upstream"), "expected a handler to forward to, such as --upstream http://127.0.0.1:3000\n");
         reading->wrong_configuration = true;
     }
 }
@@ -464,7 +306,7 @@ int settings_read(struct settings *settings, enum settings_action *action, int a
             take_variable(&reading, view_of(*entry));
         }
         for (int i = 1; i < argc;) {
-            i += take_argument(&reading, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
+            i += reading_take_argument(&reading, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
         }
         settle(&reading, environment);
     }

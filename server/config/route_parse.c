@@ -19,7 +19,8 @@ struct draft {
     struct route route;
     struct view path; /* as written */
     struct setting_names drop;
-    unsigned seen; /* bit per option: each may be given once */
+    bool answer_default; /* answer_timeout is nobody's wish: a hard_timeout below it lowers it */
+    unsigned seen;       /* bit per option: each may be given once */
     struct buf *error;
 };
 
@@ -248,20 +249,36 @@ static void refuse_order(struct buf *error, const char *smaller, int64_t smaller
     duration_write(smaller_ms, error);
     buf_printf(error, ") to be at most %s (", larger);
     duration_write(larger_ms, error);
-    buf_printf(error, "); give the route its own %s", larger);
+    buf_append_text(error, ")");
+}
+
+/* Both given: the contradiction is in the text. One given: the other came from the settings. */
+static void refuse_order_hint(const struct draft *draft, enum option smaller, enum option larger)
+{
+    bool has_smaller = (draft->seen & 1U << smaller) != 0;
+    bool has_larger = (draft->seen & 1U << larger) != 0;
+    if (has_smaller != has_larger) {
+        buf_printf(draft->error, "; give the route its own %s", option_names[has_smaller ? larger : smaller]);
+    }
 }
 
 /* What must hold within a route. A pair that came whole from the settings is their own matter, told once there. */
-static bool relations_hold(const struct draft *draft)
+static bool relations_hold(struct draft *draft)
 {
-    const struct route *route = &draft->route;
+    struct route *route = &draft->route;
+    bool answer_given = (draft->seen & 1U << OPTION_ANSWER) != 0;
+    if (draft->answer_default && !answer_given && route->answer_timeout_ms > route->hard_timeout_ms) {
+        route->answer_timeout_ms = route->hard_timeout_ms;
+    }
     if (seen_any(draft, OPTION_ANSWER, OPTION_HARD) && route->answer_timeout_ms > route->hard_timeout_ms) {
         refuse_order(draft->error, "answer_timeout", route->answer_timeout_ms, "hard_timeout", route->hard_timeout_ms);
+        refuse_order_hint(draft, OPTION_ANSWER, OPTION_HARD);
         return false;
     }
     const struct retention *kept = &route->retention;
     if (seen_any(draft, OPTION_TTL, OPTION_TOMBSTONE_TTL) && kept->ttl_ms > kept->tombstone_ttl_ms) {
         refuse_order(draft->error, "ttl", kept->ttl_ms, "tombstone_ttl", kept->tombstone_ttl_ms);
+        refuse_order_hint(draft, OPTION_TTL, OPTION_TOMBSTONE_TTL);
         return false;
     }
     for (int status = 400; status < 600; status++) {
@@ -322,6 +339,8 @@ bool route_parse(struct route *route, struct view text, const struct settings *d
         return refuse(error, "METHOD PATH [OPTION=VALUE ...] of at most 4096 bytes", text);
     }
     struct draft draft = {
+        .answer_default =
+            defaults->sources[setting_find(VIEW("answer_timeout")) - setting_table] == SOURCE_DEFAULT,
         .route = { .key_required = true,
                    .retention = { defaults->ttl_ms, defaults->tombstone_ttl_ms },
                    .answer_timeout_ms = defaults->answer_timeout_ms,

@@ -88,7 +88,7 @@ const struct setting_row setting_table[] = {
       .test = "setting_passthrough_timeout" },
     { .name = "header_deadline", .kind = SETTING_MS, .offset = AT(header_deadline_ms), .default_text = "10s",
       .min = 100, .max = HOUR,
-      .help = "time for a request head to arrive, from its first byte",
+      .help = "time for a request head, from the start of the wait for it",
       .test = "setting_header_deadline" },
     { .name = "body_deadline", .kind = SETTING_MS, .offset = AT(body_deadline_ms), .default_text = "60s",
       .min = 100, .max = DAY,

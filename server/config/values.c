@@ -111,11 +111,13 @@ static bool quantity_read(struct view text, const struct unit *units, int64_t pl
     if (factor != 0 || !has_number) {
         return false;
     }
-    const struct unit *guess = unit_guess(units, unit_name);
+    const struct unit *guess = unit_guess(units, view_trim(unit_name)); /* also of "100 MB" */
     if (unit_name.len == 0) {
         buf_printf(error, ": the unit is missing; did you mean %llds?", (long long) number);
-    } else if (guess != NULL) {
+    } else if (guess != NULL && number <= max / guess->factor && number * guess->factor >= min) {
         buf_printf(error, "; did you mean %lld%s?", (long long) number, guess->name);
+    } else if (guess != NULL) {
+        buf_printf(error, "; it is written %lld%s, and is out of that range", (long long) number, guess->name);
     }
     return false;
 }
@@ -232,6 +234,23 @@ static bool word_read(struct view text, const char *const *words, int *value, st
 
 static const char *const bool_words[] = { "off", "on", NULL };
 
+static bool bool_read(struct view text, bool *value, struct buf *error)
+{
+    static const char *const others[][2] = { { "false", "off" }, { "no", "off" }, { "0", "off" },
+                                             { "true", "on" },   { "yes", "on" }, { "1", "on" } };
+    int word = 0;
+    if (word_read(text, bool_words, &word, error)) {
+        *value = word == 1;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (view_equal_nocase(text, view_of(others[i][0]))) {
+            buf_printf(error, "; did you mean %s?", others[i][1]);
+        }
+    }
+    return false;
+}
+
 static bool text_read(struct view text, const struct setting_row *row, char **field, struct buf *error)
 {
     bool clean = text.len <= TEXT_BYTES_MAX;
@@ -269,7 +288,6 @@ bool value_read(struct settings *settings, const struct setting_row *row, struct
     void *field = field_of(settings, row);
     /* Two quotes are the printed form of an empty value. */
     struct view value = view_equal(text, VIEW("\"\"")) ? view_make(text.ptr, 0) : text;
-    int word = 0;
     switch (row->kind) {
     case SETTING_BYTES:
         return bytes_read(value, row->min, row->max, field, error);
@@ -282,11 +300,7 @@ bool value_read(struct settings *settings, const struct setting_row *row, struct
     case SETTING_TEXT:
         return text_read(value, row, field, error);
     case SETTING_BOOL:
-        if (!word_read(value, bool_words, &word, error)) {
-            return false;
-        }
-        *(bool *) field = word == 1;
-        return true;
+        return bool_read(value, field, error);
     case SETTING_WORD:
         return word_read(value, row->words, field, error);
     }

@@ -4,9 +4,13 @@
 
 #include "server/digest/hash.h"
 
+#include <assert.h>
 #include <string.h>
 
-enum { RANDOM_POOL_BYTES = 512 };
+enum {
+    RANDOM_POOL_BYTES = 512,
+    SHORT_INPUT_MAX = 1024, /* tenant, key and their lengths, with room */
+};
 
 bool digest_init(void)
 {
@@ -52,6 +56,29 @@ void digest_keyed(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts,
         hash_add_part(&hash, parts[i]);
     }
     hash_end(&hash, out, out_len);
+}
+
+void digest_keyed_short(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts, size_t count,
+                        uint8_t out[DIGEST_SHORT_BYTES])
+{
+    static_assert(crypto_shorthash_siphashx24_BYTES == DIGEST_SHORT_BYTES, "128 bits");
+    uint8_t input[SHORT_INPUT_MAX];
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (sizeof input - len < sizeof(uint64_t) + parts[i].len) {
+            abort(); /* a bug of the caller: its parts have bounds */
+        }
+        for (unsigned byte = 0; byte < sizeof(uint64_t); byte++) {
+            input[len++] = (uint8_t) ((uint64_t) parts[i].len >> (8 * byte));
+        }
+        if (parts[i].len > 0) {
+            memcpy(input + len, parts[i].ptr, parts[i].len);
+            len += parts[i].len;
+        }
+    }
+    if (crypto_shorthash_siphashx24(out, input, len, key) != 0) {
+        abort();
+    }
 }
 
 bool digest_equal(const void *a, const void *b, size_t len)

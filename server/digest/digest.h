@@ -18,6 +18,11 @@ uint32_t digest_random32(void);
 void digest_keyed(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts, size_t count, uint8_t *out,
                   size_t out_len);
 
+/* SipHash-2-4 with 128 bits of output and the first half of `key`, over the same input: an order of magnitude faster for short texts, and as
+ * hard to steer for whoever does not know the key. For look-ups, never where a secret is behind it. */
+void digest_keyed_short(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts, size_t count,
+                        uint8_t out[DIGEST_SHORT_BYTES]);
+
 /* Constant time in the content. */
 bool digest_equal(const void *a, const void *b, size_t len);
 

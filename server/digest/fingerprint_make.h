@@ -13,7 +13,7 @@
  *         length in bytes (8 bytes, little-endian)
  *         the bytes
  *
- * and out->parts[i] the first 4 bytes of BLAKE2b with 16 bytes of output over part i alone. Absent fields are empty views.
+ * and out->parts[i] the first 4 bytes of SipHash-2-4 (64 bits, a key of zeros) over part i alone. Absent fields are empty views.
  * The layout is stored: another one needs another version. */
 void fingerprint_make(const struct view parts[FINGERPRINT_PART_COUNT], struct fingerprint *out);
 

@@ -1,5 +1,5 @@
 /* filesystem.c - which file systems may not hold a store: those where another host can write to the same bytes,
- * since neither the lock nor the shared memory of a write-ahead log reaches over hosts. Any thread, but the returned
+ * since neither the lock nor the shared memory of a write-ahead log reaches over hosts. And which forget. Any thread, but the returned
  * name of filesystem_refused lives in a static table. */
 #include "server/store/filesystem.h"
 
@@ -90,4 +90,15 @@ const char *filesystem_refused(const char *path)
         mount_type(status.st_dev, type, sizeof type);
     }
     return filesystem_refused_kind(magic, type);
+}
+
+const char *filesystem_volatile_kind(unsigned long magic)
+{
+    return magic == TMPFS_MAGIC ? "tmpfs" : magic == RAMFS_MAGIC ? "ramfs" : NULL;
+}
+
+const char *filesystem_volatile(const char *path)
+{
+    struct statfs about;
+    return statfs(path, &about) == 0 ? filesystem_volatile_kind((unsigned long) about.f_type & 0xFFFFFFFFUL) : NULL;
 }

@@ -9,4 +9,8 @@ const char *filesystem_refused_kind(unsigned long magic, const char *fuse_type);
 /* The same for the directory at `path`. A directory that cannot be asked is not refused here. */
 const char *filesystem_refused(const char *path);
 
+/* "tmpfs" or "ramfs" for a place that a power loss or a reboot empties, else NULL. */
+const char *filesystem_volatile_kind(unsigned long magic);
+const char *filesystem_volatile(const char *path);
+
 #endif

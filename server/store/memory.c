@@ -49,7 +49,7 @@ static uint64_t entry_hash(const struct memory_store *memory, struct view tenant
 {
     uint8_t digest[DIGEST_SHORT_BYTES];
     uint64_t hash;
-    digest_keyed(memory->hash_key, (const struct view[]){ tenant, key }, 2, digest, sizeof digest);
+    digest_keyed_short(memory->hash_key, (const struct view[]){ tenant, key }, 2, digest);
     memcpy(&hash, digest, sizeof hash);
     return hash;
 }

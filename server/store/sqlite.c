@@ -29,7 +29,9 @@ static bool sqlite_is_full(int code)
 enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, int code)
 {
     enum store_result result = sqlite_is_full(code) ? STORE_FULL : STORE_FAILED;
-    log_message(LOG_ERROR, "store", "could not %s: %s (%d: %s); the transaction is undone", tried, sqlite3_errstr(code),
+    bool told = result == STORE_FULL && sqlite->full_told; /* once, until there is room again */
+    sqlite->full_told = sqlite->full_told || result == STORE_FULL;
+    log_message(told ? LOG_DEBUG : LOG_ERROR, "store", "could not %s: %s (%d: %s); the transaction is undone", tried, sqlite3_errstr(code),
                 code, sqlite3_errmsg(sqlite->db));
     return result;
 }
@@ -106,6 +108,7 @@ static enum store_result sqlite_commit(struct store *store)
     int code = sqlite_statement_run(sqlite, SQL_COMMIT);
     if (code == SQLITE_DONE) {
         if (wrote) {
+            sqlite->full_told = false;
             sqlite->wal_written_ms = store->clock->monotonic_ms(store->clock->context);
         }
         return STORE_OK;
@@ -305,6 +308,9 @@ static enum store_result sqlite_idle(struct store *store)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
     int64_t monotonic_ms = store->clock->monotonic_ms(store->clock->context);
+    if (!sqlite_place_holds(sqlite, monotonic_ms)) {
+        return STORE_UNCERTAIN;
+    }
     bool due = sqlite->wal_pages >= CHECKPOINT_PAGES ||
                (sqlite->wal_pages > 0 && monotonic_ms - sqlite->wal_written_ms >= CHECKPOINT_QUIET_MS);
     if (!due || monotonic_ms < sqlite->checkpoint_again_ms) {
@@ -337,6 +343,7 @@ void sqlite_store_free(struct sqlite_store *sqlite)
         log_message(LOG_ERROR, "store", "could not close the database: %s", sqlite3_errmsg(sqlite->db));
     }
     lock_file_release(&sqlite->lock);
+    sqlite_place_free(sqlite);
     free(sqlite);
 }
 

@@ -176,12 +176,16 @@ static bool open_take_lock(struct opening *opening)
 
 /* --- the database --- */
 
+/* An open that is refused says why, in its own words. */
+static _Thread_local bool opening_now;
+
 static void sqlite_log(void *context, int code, const char *message)
 {
     (void) context;
-    /* Routine: the log of a crashed process was read. */
+    /* Routine: the log of a crashed process was read. A full disk is told by sqlite_failed. */
     bool notice = (code & 0xFF) == SQLITE_NOTICE;
-    log_message(notice ? LOG_INFO : LOG_WARN, "sqlite", "%s (%d)", message, code);
+    bool told = opening_now || (code & 0xFF) == SQLITE_FULL;
+    log_message(notice ? LOG_INFO : told ? LOG_DEBUG : LOG_WARN, "sqlite", "%s (%d)", message, code);
 }
 
 static void sqlite_library_start(void)
@@ -476,14 +480,17 @@ struct store *store_open_sqlite(const struct store_options *options, struct buf 
     opening.sqlite = memory_new(sizeof *opening.sqlite);
     opening.sqlite->store.ops = &sqlite_class;
     opening.sqlite->lock.fd = -1;
+    opening_now = true;
     bool opened = open_all(&opening);
-    if (!opened) {
+    if (opened) {
+        sqlite_place_set(opening.sqlite, opening.path, opening.lock_path);
+    } else {
         sqlite_store_free(opening.sqlite);
-        opening.sqlite = NULL;
+        free(opening.path);
+        free(opening.lock_path);
     }
+    opening_now = false;
     free(opening.directory);
-    free(opening.path);
-    free(opening.lock_path);
     *exit_code = opening.exit_code;
     return opened ? &opening.sqlite->store : NULL;
 }

@@ -14,7 +14,7 @@ enum { FINGERPRINT_BLOB_BYTES = 1 + FINGERPRINT_BYTES + FINGERPRINT_PART_COUNT *
 void sqlite_row_hash(const struct sqlite_store *sqlite, struct view tenant, struct view key,
                      uint8_t hash[SQLITE_HASH_BYTES])
 {
-    digest_keyed(sqlite->hash_key, (const struct view[]){ tenant, key }, 2, hash, SQLITE_HASH_BYTES);
+    digest_keyed_short(sqlite->hash_key, (const struct view[]){ tenant, key }, 2, hash);
 }
 
 /* --- reading --- */

@@ -8,6 +8,7 @@
 #include "server/store/store.h"
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 enum { SQLITE_HASH_BYTES = 16 };
 
@@ -39,6 +40,10 @@ struct sqlite_store {
     sqlite3 *db;
     sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
     struct lock_file lock;
+    char *path, *lock_path, *log_path; /* resolved; NULL until it is open */
+    ino_t log_inode;                   /* 0: not seen yet */
+    int64_t place_again_ms;            /* monotonic: of the next look at these files */
+    bool full_told;                    /* the disk is full, and that was logged */
     uint8_t hash_key[DIGEST_KEY_BYTES];
     sqlite3_int64 changes_before; /* total changes when the transaction began */
     int64_t time_recorded_ms;     /* store time last written to meta */
@@ -68,6 +73,11 @@ enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, 
 enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms);
 
 /* sqlite_open.c defines store_open_sqlite of store.h. */
+
+/* sqlite_place.c: owns the three paths. `holds` looks once a second at most; false: the files are gone or others, and that was logged. */
+void sqlite_place_set(struct sqlite_store *sqlite, char *path, char *lock_path);
+void sqlite_place_free(struct sqlite_store *sqlite);
+bool sqlite_place_holds(struct sqlite_store *sqlite, int64_t monotonic_ms);
 
 /* sqlite_pragma.c: sets what the promise rests on and reads every one back. False: the sentence in `why`. */
 bool sqlite_pragma_lock(sqlite3 *db, struct buf *why);  /* before the first access */

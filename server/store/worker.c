@@ -24,6 +24,7 @@
 
 enum {
     IDLE_TICK_MS = 2000, /* housekeeping looks in at least this often */
+    DESK_TASKS = 32,     /* a loop hands over so many at once, even in mid-turn: then both threads work at the same time */
     HOMES_MAX = 64       /* loops that one posting round serves; more just take another wake-up */
 };
 
@@ -451,6 +452,9 @@ bool store_desk_submit(struct store_desk *desk, struct store_task *task)
         return false;
     }
     list_append(queue, &task->message.node);
+    if (task_queues_count(&desk->collected) >= DESK_TASKS) {
+        desk_hand_over(desk);
+    }
     return true;
 }
 

@@ -21,13 +21,13 @@ static const struct {
 } rows[] = {
     { { "POST", "shop.example:8620", "/orders?x=1", "application/json", "", "{\"item\":7}" },
       "a83577fdb692b6550189c5f815cc7f7f45bfa65913b5f7a48b6c16af916a84ea",
-      { "76280985", "bdddab6c", "44fc5de0", "8c292d42", "cae66941", "5468a11c" } },
+      { "db0921ec", "009d05d3", "78a881cc", "ef684949", "d7007773", "b519cccf" } },
     { { "", "", "", "", "", "" },
       "e3b6ce68287c95ade182e9fcbf6bac3c34a1c885ba7d2a200540bef7b56a4230",
-      { "cae66941", "cae66941", "cae66941", "cae66941", "cae66941", "cae66941" } },
+      { "d7007773", "d7007773", "d7007773", "d7007773", "d7007773", "d7007773" } },
     { { NULL, NULL, NULL, NULL, NULL, NULL }, /* absent is empty */
       "e3b6ce68287c95ade182e9fcbf6bac3c34a1c885ba7d2a200540bef7b56a4230",
-      { "cae66941", "cae66941", "cae66941", "cae66941", "cae66941", "cae66941" } },
+      { "d7007773", "d7007773", "d7007773", "d7007773", "d7007773", "d7007773" } },
 };
 
 START_TEST(fingerprints_have_the_values_of_another_implementation)
@@ -60,7 +60,7 @@ START_TEST(a_large_binary_body_has_the_value_of_another_implementation)
     struct fingerprint made;
     fingerprint_make(parts, &made);
     hex_check(made.digest, FINGERPRINT_BYTES, "2f599b1497f3c9dd55164602607d094fe623506e73b90d7e0cc1a6621f7c5daa");
-    hex_check(made.parts[FINGERPRINT_BODY], FINGERPRINT_PART_BYTES, "1afe30e1");
+    hex_check(made.parts[FINGERPRINT_BODY], FINGERPRINT_PART_BYTES, "54c03c51");
 }
 END_TEST
 
