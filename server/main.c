@@ -27,6 +27,7 @@ struct server {
     struct store_info store_info;
     struct store_worker *worker;
     struct loop *loop;
+    struct acceptor *data_acceptor, *admin_acceptor; /* until the stop has them */
     struct flow flow;
     struct health health;
     struct stop stop;
@@ -43,18 +44,63 @@ static void print(const struct buf *text)
     (void) fwrite(text->ptr, 1, text->len, stdout);
 }
 
-/* What can be told wrong without touching anything. */
-static int check_addresses(const struct server *server, struct buf *error)
+/* One line about a value that cannot be used: where it was given, and why. */
+static int tell_wrong(const struct server *server, const char *setting, const struct buf *why, struct buf *errors)
+{
+    settings_place_write(&server->settings, setting, errors);
+    buf_append_text(errors, " ");
+    buf_append(errors, buf_view(why));
+    buf_append_text(errors, "\n");
+    return EXIT_CONFIGURATION;
+}
+
+/* What can be told wrong of a pair, when each of it is good. */
+static int check_pairs(const struct server *server, const struct upstream_target *target, struct buf *why,
+                       struct buf *errors)
+{
+    const struct settings *settings = &server->settings;
+    int exit_code = 0;
+    buf_clear(why);
+    if (itself_is_taken(settings->listen, settings->admin)) {
+        buf_printf(why, "\"%s\": listen (%s) has this address already; give each its own port", settings->admin,
+                   settings->listen);
+        exit_code = tell_wrong(server, "admin", why, errors);
+    }
+    buf_clear(why);
+    if (target != NULL && itself_is_target(settings->listen, target->host, target->port)) {
+        buf_printf(why, "\"%s\": this is the server itself (it listens on %s); name the handler's address",
+                   settings->upstream, settings->listen);
+        exit_code = tell_wrong(server, "upstream", why, errors);
+    }
+    return exit_code;
+}
+
+/* What can be told wrong of addresses without touching them: all of it, one line each. */
+static int check_addresses(const struct server *server, struct buf *errors)
 {
     const struct settings *settings = &server->settings;
     struct upstream_target target;
-    if (!acceptor_check_address(settings->listen, error)) {
-        return EXIT_CONFIGURATION;
+    struct buf why;
+    int exit_code = 0;
+    buf_init(&why, MAIN_TEXT_MAX);
+    if (!acceptor_check_address(settings->listen, &why)) {
+        exit_code = tell_wrong(server, "listen", &why, errors);
     }
-    if (strcmp(settings->admin, "off") != 0 && !acceptor_check_address(settings->admin, error)) {
-        return EXIT_CONFIGURATION;
+    buf_clear(&why);
+    if (strcmp(settings->admin, "off") != 0 && !acceptor_check_address(settings->admin, &why)) {
+        exit_code = tell_wrong(server, "admin", &why, errors);
     }
-    return upstream_parse_url(settings->upstream, &target, error) ? 0 : EXIT_CONFIGURATION;
+    buf_clear(&why);
+    bool has_target = settings->upstream[0] != '\0';
+    if (has_target && !upstream_parse_url(settings->upstream, &target, &why)) {
+        exit_code = tell_wrong(server, "upstream", &why, errors);
+        has_target = false;
+    }
+    if (exit_code == 0) {
+        exit_code = check_pairs(server, has_target ? &target : NULL, &why, errors);
+    }
+    buf_fini(&why);
+    return exit_code;
 }
 
 /* The folder of the default store is ours to make; one that somebody named must exist. Failures show when the store is opened. */
@@ -111,9 +157,9 @@ static int open_store(struct server *server, struct buf *error)
     }
     server->store_info = server->store->info;
     if (server->store_info.recovered > 0) {
-        log_message(LOG_WARN, "recovery",
-                    "%u commands were in progress when the last run ended; their outcome is unknown",
-                    server->store_info.recovered);
+        unsigned count = server->store_info.recovered;
+        log_message(LOG_WARN, "recovery", "%u command%s in progress when the last run ended; %s outcome is unknown",
+                    count, count == 1 ? " was" : "s were", count == 1 ? "its" : "their");
     }
     return 0;
 }
@@ -133,9 +179,53 @@ static void start_worker(struct server *server)
     server->flow.desk = store_desk_open(server->worker, server->loop);
 }
 
+/* Listening comes first, so that an address in use leaves no new store behind; the edge that takes connections over is made
+ * later, but before the loop runs. */
 static void adopt(void *edge, int fd, const void *sockaddr, unsigned len)
 {
-    edge_adopt(edge, fd, sockaddr, len);
+    edge_adopt(*(struct edge **) edge, fd, sockaddr, len);
+}
+
+static int open_listeners(struct server *server, struct buf *error)
+{
+    const struct settings *settings = &server->settings;
+    struct upstream_target target;
+    server->data_acceptor = acceptor_open(server->loop, settings->listen, adopt, &server->stop.data, error);
+    if (server->data_acceptor == NULL) {
+        return EXIT_ADDRESS;
+    }
+    /* Asked again of the port that the kernel chose. */
+    const char *listen = acceptor_address(server->data_acceptor);
+    if (upstream_parse_url(settings->upstream, &target, error) && itself_is_target(listen, target.host, target.port)) {
+        buf_printf(error, "--upstream %s is this server itself (it listens on %s): name the handler's address",
+                   settings->upstream, listen);
+        return EXIT_ADDRESS;
+    }
+    if (strcmp(settings->admin, "off") == 0) {
+        return 0;
+    }
+    server->admin_acceptor = acceptor_open(server->loop, settings->admin, adopt, &server->stop.admin, error);
+    return server->admin_acceptor != NULL ? 0 : EXIT_ADDRESS;
+}
+
+static void make_edges(struct server *server)
+{
+    const struct settings *settings = &server->settings;
+    struct edge_options options = {
+        .connections_max = (unsigned) settings->connections_max,
+        .client_idle_ms = settings->client_idle_ms,
+        .head_deadline_ms = settings->header_deadline_ms,
+        .body_deadline_ms = settings->body_deadline_ms,
+        .body_max = (size_t) settings->body_max,
+    };
+    struct stop *stop = &server->stop;
+    stop->data_acceptor = server->data_acceptor;
+    stop->data = server->flow.edge = edge_new(server->loop, &options, &front_handler, &server->flow);
+    if (server->admin_acceptor != NULL) {
+        options.connections_max = 64;
+        stop->admin_acceptor = server->admin_acceptor;
+        stop->admin = edge_new(server->loop, &options, &health_handler, &server->health);
+    }
 }
 
 static int open_upstream(struct server *server, struct buf *error)
@@ -148,40 +238,8 @@ static int open_upstream(struct server *server, struct buf *error)
         .response_header_max = (size_t) settings->response_header_max,
         .allow_close_delimited = settings->allow_close_delimited,
     };
-    struct upstream_target target;
-    const char *listen = acceptor_address(server->stop.data_acceptor);
-    if (upstream_parse_url(settings->upstream, &target, error) && itself_is_target(listen, target.host, target.port)) {
-        buf_printf(error, "--upstream %s is this server itself (it listens on %s): name the handler's address",
-                   settings->upstream, listen);
-        return EXIT_ADDRESS;
-    }
     server->flow.upstream = upstream_open(server->loop, &options, error);
     return server->flow.upstream != NULL ? 0 : EXIT_ADDRESS;
-}
-
-static int open_listeners(struct server *server, struct buf *error)
-{
-    const struct settings *settings = &server->settings;
-    struct edge_options options = {
-        .connections_max = (unsigned) settings->connections_max,
-        .client_idle_ms = settings->client_idle_ms,
-        .head_deadline_ms = settings->header_deadline_ms,
-        .body_deadline_ms = settings->body_deadline_ms,
-        .body_max = (size_t) settings->body_max,
-    };
-    struct stop *stop = &server->stop;
-    stop->data = server->flow.edge = edge_new(server->loop, &options, &front_handler, &server->flow);
-    stop->data_acceptor = acceptor_open(server->loop, settings->listen, adopt, stop->data, error);
-    if (stop->data_acceptor == NULL) {
-        return EXIT_ADDRESS;
-    }
-    if (strcmp(settings->admin, "off") == 0) {
-        return 0;
-    }
-    options.connections_max = 64;
-    stop->admin = edge_new(server->loop, &options, &health_handler, &server->health);
-    stop->admin_acceptor = acceptor_open(server->loop, settings->admin, adopt, stop->admin, error);
-    return stop->admin_acceptor != NULL ? 0 : EXIT_ADDRESS;
 }
 
 static void say_started(const struct server *server)
@@ -195,16 +253,19 @@ static void say_started(const struct server *server)
                     settings->guard.text);
     }
     struct log_line line;
-    log_begin(&line, LOG_INFO, "start");
+    char *store = realpath(settings->store, NULL); /* "memory" is no path, or one that nobody meant */
+    bool is_file = strcmp(settings->store, "memory") != 0 && store != NULL;
+    log_begin_always(&line, LOG_INFO, "start");
     log_text(&line, "listen", acceptor_address(server->stop.data_acceptor));
     log_text(&line, "admin",
              server->stop.admin_acceptor != NULL ? acceptor_address(server->stop.admin_acceptor) : "off");
     log_text(&line, "upstream", settings->upstream);
-    log_text(&line, "store", settings->store);
+    log_text(&line, "store", is_file ? store : settings->store);
     log_text(&line, "kind", server->store_info.description);
     log_int(&line, "recovered", server->store_info.recovered);
     log_text(&line, "version", NONBIS_VERSION);
     log_end(&line);
+    free(store);
 }
 
 static void close_all(struct server *server)
@@ -231,25 +292,32 @@ static void flush_log(void *context)
     log_flush();
 }
 
+/* Nothing but this was started yet. */
+static int serve_not(struct server *server, int exit_code, const struct buf *error)
+{
+    acceptor_close(server->data_acceptor);
+    acceptor_close(server->admin_acceptor);
+    loop_free(server->loop);
+    return fail(exit_code, error);
+}
+
 static int serve(struct server *server, struct buf *error)
 {
-    int exit_code = check_addresses(server, error);
+    server->loop = loop_new();
+    int exit_code = open_listeners(server, error);
     if (exit_code == 0) {
         exit_code = open_store(server, error);
     }
     if (exit_code != 0) {
-        return fail(exit_code, error);
+        return serve_not(server, exit_code, error);
     }
-    server->loop = loop_new();
     flow_init(&server->flow, server->loop, &server->settings, server->store,
               clock_wall_ms() - store_now(server->store));
     stop_init(&server->stop, &server->flow);
     start_worker(server);
     health_init(&server->health, &server->flow, server->settings.store);
-    exit_code = open_listeners(server, error);
-    if (exit_code == 0) {
-        exit_code = open_upstream(server, error);
-    }
+    make_edges(server);
+    exit_code = open_upstream(server, error);
     if (exit_code == 0) {
         say_started(server);
         log_hold();
@@ -267,7 +335,6 @@ static int serve(struct server *server, struct buf *error)
 
 static int act(struct server *server, enum settings_action action, struct buf *text)
 {
-    int exit_code = 0;
     switch (action) {
     case ACTION_HELP:
         settings_help(text);
@@ -281,10 +348,6 @@ static int act(struct server *server, enum settings_action action, struct buf *t
         print(text);
         return 0;
     case ACTION_CHECK:
-        exit_code = check_addresses(server, text);
-        if (exit_code != 0) {
-            return fail(exit_code, text);
-        }
         (void) printf("the configuration is valid\n");
         return 0;
     case ACTION_RUN:
@@ -305,6 +368,9 @@ int main(int argc, char **argv)
     (void) mallopt(M_ARENA_MAX, 2);        /* two threads */
     (void) mallopt(M_TOP_PAD, HEAP_STEP_BYTES); /* heaps grow in larger steps: fewer system calls */
     int exit_code = settings_read(&server.settings, &action, argc, argv, environ, &text);
+    bool asks_about_itself = action == ACTION_HELP || action == ACTION_VERSION;
+    int addresses = asks_about_itself ? 0 : check_addresses(&server, &text);
+    exit_code = exit_code != 0 ? exit_code : addresses;
     if (exit_code != 0) {
         (void) fwrite(text.ptr, 1, text.len, stderr);
     } else if (!digest_init()) {

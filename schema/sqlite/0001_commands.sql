@@ -31,7 +31,8 @@ CREATE TABLE commands (
     lease_ms         INTEGER           -- likewise
 ) STRICT;
 
-CREATE UNIQUE INDEX commands_hash ON commands (hash);
+-- No index on hash: random bytes would cost a page for every claim. The server keeps that index in memory, and the lock file and the
+-- exclusive lock keep everybody else out.
 -- The sweep reads it from the old end; what was in progress at a crash stands together at NULL.
 CREATE INDEX commands_due ON commands (due_ms);
 

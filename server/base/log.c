@@ -170,15 +170,8 @@ static bool line_put_name(struct log_line *line, const char *name, size_t value_
     return true;
 }
 
-void log_begin(struct log_line *line, enum log_level level, const char *event)
+static void line_open(struct log_line *line, enum log_level level, const char *event)
 {
-    line->len = 0;
-    line->cut = false;
-    line->level = level;
-    line->on = log_enabled(level);
-    if (!line->on) {
-        return;
-    }
     int saved = errno;
     char time[RFC3339_BYTES];
     rfc3339_write(clock_wall_ms(), time);
@@ -193,6 +186,28 @@ void log_begin(struct log_line *line, enum log_level level, const char *event)
     line_put_text(line, json ? "\",\"event\":" : "");
     line_put_value(line, view_of(event), json || !word_is_bare(view_of(event)));
     errno = saved;
+}
+
+static void line_init(struct log_line *line, enum log_level level, bool on)
+{
+    line->len = 0;
+    line->cut = false;
+    line->level = level;
+    line->on = on;
+}
+
+void log_begin(struct log_line *line, enum log_level level, const char *event)
+{
+    line_init(line, level, log_enabled(level));
+    if (line->on) {
+        line_open(line, level, event);
+    }
+}
+
+void log_begin_always(struct log_line *line, enum log_level level, const char *event)
+{
+    line_init(line, level, true);
+    line_open(line, level, event);
 }
 
 void log_view(struct log_line *line, const char *name, struct view value)

@@ -24,6 +24,8 @@ struct log_line {
 };
 
 void log_begin(struct log_line *line, enum log_level level, const char *event);
+/* Written whatever the level of the process is: for the one line that tells where it listens. */
+void log_begin_always(struct log_line *line, enum log_level level, const char *event);
 void log_text(struct log_line *line, const char *name, const char *value);
 void log_view(struct log_line *line, const char *name, struct view value);
 void log_int(struct log_line *line, const char *name, int64_t value);

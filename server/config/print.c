@@ -34,6 +34,25 @@ void source_write(const struct settings *settings, const struct setting_row *row
     }
 }
 
+void settings_place_write(const struct settings *settings, const char *name, struct buf *out)
+{
+    const struct setting_row *row = setting_find(view_of(name));
+    switch (settings->sources[row - setting_table]) {
+    case SOURCE_DEFAULT:
+        buf_append_text(out, row->name);
+        break;
+    case SOURCE_ENVIRONMENT:
+        variable_name_write(row->name, out);
+        break;
+    case SOURCE_FLAG:
+        buf_append_text(out, row->flag);
+        break;
+    case SOURCE_SET:
+        buf_printf(out, "--set %s", row->name);
+        break;
+    }
+}
+
 static void option_write(struct buf *out, const char *name, int64_t ms)
 {
     buf_printf(out, " %s=", name);

@@ -83,6 +83,8 @@ void settings_fini(struct settings *settings);
 /* One "name = value  # source" line per row, routes as they are in force; durations and sizes in the units in which they may be read back. */
 void settings_print(const struct settings *settings, struct buf *out);
 void settings_help(struct buf *out);
+/* Where a value was given, as messages name it: "--listen", "--set listen", "NONBIS_LISTEN"; of a default the name. */
+void settings_place_write(const struct settings *settings, const char *name, struct buf *out);
 
 /* "--route" text, e.g. "POST /orders/ * key=optional ttl=1h" (without the blank). On failure false and a sentence in `error`.
  * Options: key=required|optional ttl= tombstone_ttl= answer_timeout= hard_timeout= release=401,403 unknown=500 replay_drop=Name,Name */

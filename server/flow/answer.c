@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ANSWER_FIELDS_MAX = 2048, ANSWER_BODY_MAX = 16 * 1024 };
+enum { ANSWER_FIELDS_MAX = 2048, ANSWER_BODY_MAX = 16 * 1024, ANSWER_LOG_PATH_MAX = 256 };
 
 static void answer_command_path(struct buf *out, const uint8_t *command_id)
 {
@@ -53,10 +53,11 @@ static void answer_problem_fields(struct buf *fields, const struct answer_proble
     answer_mark(fields, word, false, &answer->record);
 }
 
-void answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer)
+uint64_t answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer)
 {
     char instance[80];
-    (void) snprintf(instance, sizeof instance, "%s%" PRIu64, flow->instance_prefix, ++flow->request_count);
+    uint64_t number = ++flow->request_count;
+    (void) snprintf(instance, sizeof instance, "urn:nonbis:request:%s%" PRIu64, flow->instance_prefix, number);
     struct buf command;
     struct buf fields;
     struct buf body;
@@ -94,4 +95,25 @@ void answer_problem(struct flow *flow, struct edge_request *request, const struc
     buf_fini(&command);
     buf_fini(&fields);
     buf_fini(&body);
+    return number;
+}
+
+void answer_log_request(const struct flow *flow, struct log_line *line, uint64_t number)
+{
+    char request[64];
+    if (number > 0) {
+        (void) snprintf(request, sizeof request, "%s%" PRIu64, flow->instance_prefix, number);
+        log_text(line, "request", request);
+    }
+}
+
+void answer_log_path(struct log_line *line, struct view target)
+{
+    size_t len = 0;
+    while (len < target.len && len < ANSWER_LOG_PATH_MAX && target.ptr[len] != '?' && target.ptr[len] != '#') {
+        len++;
+    }
+    if (len > 0) {
+        log_view(line, "path", view_make(target.ptr, len));
+    }
 }

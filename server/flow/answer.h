@@ -28,7 +28,15 @@ struct answer_problem {
     bool not_executed; /* says so to the nonbis in front (Nonbis-Outcome) */
 };
 
-void answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer);
+/* Returns the number of this request, from 1: the last part of the problem's `instance`. */
+uint64_t answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer);
+
+/* --- for the lines of the log --- */
+
+/* request=95e8ff43-1: the problem's `instance` without "urn:nonbis:request:"; nothing for 0. */
+void answer_log_request(const struct flow *flow, struct log_line *line, uint64_t number);
+/* path=/orders/1: without the query, which may hold secrets, and cut at 256 bytes; nothing when it is empty. */
+void answer_log_path(struct log_line *line, struct view target);
 
 /* Appends Idempotency-Status, Idempotent-Replayed, Idempotency-Expires and Link, as far as they apply. */
 void answer_mark(struct buf *fields, const char *status_word, bool replayed, const struct answer_record *record);

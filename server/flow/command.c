@@ -61,7 +61,7 @@ static void exchange_impossible(struct exchange *x, enum event event)
                                               .record.executed = EXECUTED_UNKNOWN };
         x->phase = PHASE_REPLYING;
         x->answered = true;
-        answer_problem(x->flow, x->client, &x->problem);
+        exchange_tell(x, &x->problem);
     }
 }
 

@@ -1,11 +1,9 @@
-/* command_answer.c - what the client of a command is told, and the line in the log. */
+/* command_answer.c - what the client of a command is told. */
 #include "schema/wire.h"
-#include "server/base/clock.h"
 #include "server/digest/digest.h"
 #include "server/flow/exchange_state.h"
 #include "server/http/fields.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 unsigned exchange_retry_after_s(const struct exchange *x)
@@ -114,6 +112,13 @@ static void found_refusal(struct exchange *x, const char **detail)
     *detail = "the record could not be judged; nothing was forwarded";
 }
 
+void exchange_tell(struct exchange *x, const struct answer_problem *problem)
+{
+    x->problem = *problem;
+    x->told_request = answer_problem(x->flow, x->client, problem);
+    x->told_status = problem->status != 0 ? problem->status : problem_table[problem->problem].status;
+}
+
 void exchange_answer_found(struct exchange *x)
 {
     const struct store_found *found = &x->task.found;
@@ -189,7 +194,7 @@ static void answer_own(struct exchange *x, bool unrecorded)
 static void answer_own_problem(struct exchange *x, bool unrecorded)
 {
     bool not_sent = x->outcome.kind == OUTCOME_NOT_EXECUTED && !unrecorded;
-    x->problem = (struct answer_problem){
+    const struct answer_problem problem = {
         .problem = not_sent ? PROBLEM_UPSTREAM_NOT_REACHED : PROBLEM_OUTCOME_UNKNOWN,
         .detail = not_sent ? "the handler could not be reached; nothing was sent, the key is free for a repeat"
                            : "the request was sent and no complete answer came back; it is not sent again",
@@ -197,8 +202,7 @@ static void answer_own_problem(struct exchange *x, bool unrecorded)
         .retry_after_s = exchange_retry_after_s(x),
         .keyed = true,
     };
-    answer_problem(x->flow, x->client, &x->problem);
-    x->told_status = problem_table[x->problem.problem].status;
+    exchange_tell(x, &problem);
 }
 
 void exchange_answer(struct exchange *x, bool unrecorded)
@@ -232,8 +236,7 @@ void exchange_answer(struct exchange *x, bool unrecorded)
     case ANSWER_PROBLEM:
         break;
     }
-    answer_problem(x->flow, x->client, &x->problem);
-    x->told_status = x->problem.status != 0 ? x->problem.status : problem_table[x->problem.problem].status;
+    exchange_tell(x, &x->problem);
 }
 
 void exchange_tell_still_running(struct exchange *x)
@@ -249,52 +252,5 @@ void exchange_tell_still_running(struct exchange *x)
         .retry_after_s = exchange_retry_after_s(x),
         .keyed = true,
     };
-    answer_problem(x->flow, x->client, &still);
-    x->told_status = problem_table[PROBLEM_STILL_RUNNING].status;
-}
-
-/* Twelve hex digits that stand for tenant and key in the log, the same for every line of this store. */
-static void log_key(const struct exchange *x, char out[13])
-{
-    uint8_t digest[DIGEST_SHORT_BYTES];
-    const struct view parts[] = { VIEW("log"), view_of(x->tenant), view_make(x->key.text, x->key.len) };
-    digest_keyed(x->flow->store.guard_key, parts, 3, digest, sizeof digest);
-    for (int i = 0; i < 6; i++) {
-        (void) snprintf(out + 2 * i, 3, "%02x", digest[i]);
-    }
-}
-
-void exchange_log(struct exchange *x)
-{
-    if (!log_enabled(LOG_INFO)) {
-        return;
-    }
-    struct log_line line;
-    char key[13];
-    log_key(x, key);
-    log_begin(&line, LOG_INFO, "exchange");
-    log_text(&line, "result", x->result != NULL ? x->result : "client-gone");
-    log_int(&line, "status", x->told_status);
-    log_text(&line, "method", x->method);
-    log_text(&line, "route", x->route->text);
-    log_text(&line, "key", key);
-    if (x->execution > 0) {
-        char id[2 * COMMAND_ID_BYTES + 1];
-        for (int i = 0; i < COMMAND_ID_BYTES; i++) {
-            (void) snprintf(id + 2 * i, 3, "%02x", x->command_id[i]);
-        }
-        log_text(&line, "command", id);
-        log_int(&line, "execution", x->execution);
-        log_text(&line, "upstream", attempt_end_name(x->attempt.end));
-        if (x->attempt.end == ATTEMPT_COMPLETE) {
-            log_int(&line, "upstream_status", x->status);
-        } else {
-            log_text(&line, "why", x->attempt_reason);
-        }
-        log_int(&line, "claim_us", x->claimed_us - x->claim_us);
-        log_int(&line, "upstream_us", x->response_us - x->sent_us);
-        log_int(&line, "store_us", x->recorded_us - x->response_us);
-    }
-    log_int(&line, "total_us", clock_monotonic_us() - x->started_us);
-    log_end(&line);
+    exchange_tell(x, &still);
 }

@@ -32,8 +32,7 @@ static void claim_done(struct store_task *task)
     if (task->result != STORE_OK) {
         exchange_release_slot(x);
         claim_refused(x, "store", "the claim could not be made durable; nothing was forwarded by this attempt");
-        log_message(LOG_WARN, "store", "a claim ended as %s: answered 503, nothing was forwarded",
-                    store_result_name(task->result));
+        x->store_result = store_result_name(task->result);
         exchange_event(x, EVENT_CLAIM_FAILED);
         return;
     }
@@ -90,6 +89,7 @@ static void finish_done(struct store_task *task)
     log_message(LOG_ERROR, "store",
                 "an outcome could not be recorded (%s): the client is told so, the command stays unknown",
                 store_result_name(task->result));
+    x->unrecorded = true;
     if (task->result == STORE_FULL || task->result == STORE_FAILED) {
         late_keep(x->flow, &task->finish);
     }

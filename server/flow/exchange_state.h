@@ -63,8 +63,11 @@ struct exchange {
     /* the answer */
     enum { ANSWER_PROBLEM, ANSWER_REPLAY, ANSWER_OWN } answer_kind;
     struct answer_problem problem; /* for ANSWER_PROBLEM */
+    uint64_t told_request;         /* number of the problem that was answered; 0: none was */
     int told_status;               /* of the answer, for the log; 0: none was given */
-    const char *result;            /* word for the log */
+    const char *result;            /* word for the log; NULL: the request never became whole */
+    bool unrecorded;               /* the outcome of our execution could not be made durable */
+    const char *store_result;      /* of a claim that failed; NULL: none did */
 
     /* times, monotonic microseconds */
     int64_t started_us, claim_us, claimed_us, sent_us, response_us, recorded_us;
@@ -91,11 +94,14 @@ void exchange_spill_more(struct exchange *x, struct view bytes);
 void exchange_spill_finish(struct exchange *x, bool whole); /* whole false: the client must see a cut answer */
 
 /* command_answer.c */
+/* Answers with a problem, and keeps it for the log. */
+void exchange_tell(struct exchange *x, const struct answer_problem *problem);
 void exchange_answer(struct exchange *x, bool unrecorded);
 void exchange_answer_found(
     struct exchange *x); /* sets the problem for what the store returned; a replay is answered by exchange_answer */
 void exchange_tell_still_running(struct exchange *x);
-void exchange_log(struct exchange *x);
+/* command_log.c */
+void exchange_log(const struct exchange *x);
 unsigned exchange_retry_after_s(const struct exchange *x);
 /* The fields of the handler's own answer as the client gets them. */
 void exchange_own_fields(const struct exchange *x, const struct outcome *outcome, bool unrecorded, struct buf *out);

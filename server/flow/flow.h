@@ -28,7 +28,7 @@ struct flow {
     struct upstream *upstream;
 
     char via_name[32];        /* this nonbis in Via: loops are found by it */
-    char instance_prefix[48]; /* of request ids */
+    char instance_prefix[16]; /* of request ids: "95e8ff43-" */
     uint64_t request_count;
 
     struct list exchanges; /* every struct exchange that is not freed */

@@ -26,13 +26,24 @@ static enum edge_take arrival_refuse(const struct arrival *a, const struct answe
 {
     struct answer_problem whole = *answer;
     whole.no_body = view_equal(a->head->method, VIEW("HEAD"));
-    answer_problem(a->flow, a->request, &whole);
+    uint64_t request = answer_problem(a->flow, a->request, &whole);
+    /* A target that could not be read is shown only where it cannot hold a user name. */
+    struct view raw = a->head->target;
+    struct view path = a->guard.target.path.len > 0 ? a->guard.target.path
+                       : view_starts_with(raw, VIEW("/")) ? raw
+                                                          : VIEW("");
     struct log_line line;
     if (log_enabled(LOG_INFO)) {
         log_begin(&line, LOG_INFO, "refused");
         log_text(&line, "problem", problem_table[answer->problem].name);
         log_int(&line, "status", answer->status != 0 ? answer->status : problem_table[answer->problem].status);
+        answer_log_request(a->flow, &line, request);
         log_view(&line, "client", a->head->peer);
+        log_view(&line, "method", view_make(a->head->method.ptr, a->head->method.len < 32 ? a->head->method.len : 32));
+        answer_log_path(&line, path);
+        if (answer->reason != NULL) {
+            log_text(&line, "reason", answer->reason);
+        }
         log_text(&line, "why", answer->detail != NULL ? answer->detail : "");
         log_end(&line);
     }
@@ -211,6 +222,13 @@ static enum edge_take arrival_command(struct arrival *a)
     return command_start(a->flow, &start);
 }
 
+/* docs/contract.md sections 7 and 8 name paths that are kept for later. */
+static const char *arrival_own_detail(const struct arrival *a)
+{
+    bool status = view_starts_with(a->guard.target.path, VIEW(WIRE_PREFIX "/v1/command"));
+    return status ? "status queries are not in this version" : "there is nothing at this path";
+}
+
 static enum edge_take front_head(void *context, struct edge_request *request, const struct edge_head *head)
 {
     struct arrival a = { .flow = context, .request = request, .head = head };
@@ -233,7 +251,7 @@ static enum edge_take front_head(void *context, struct edge_request *request, co
     }
     if (own) {
         const struct answer_problem nothing = { .problem = PROBLEM_NOT_FOUND,
-                                                .detail = "there is nothing at this path",
+                                                .detail = arrival_own_detail(&a),
                                                 .close = true };
         return arrival_refuse(&a, &nothing);
     }
@@ -328,7 +346,7 @@ void flow_init(struct flow *flow, struct loop *loop, const struct settings *sett
     flow->route_latency_ms = memory_new(settings->routes.count * sizeof flow->route_latency_ms[0]);
     const uint8_t *id = flow->store.store_id;
     (void) snprintf(flow->via_name, sizeof flow->via_name, "nonbis-%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
-    (void) snprintf(flow->instance_prefix, sizeof flow->instance_prefix, "urn:nonbis:request:%08x-", digest_random32());
+    (void) snprintf(flow->instance_prefix, sizeof flow->instance_prefix, "%08x-", digest_random32());
 }
 
 void flow_fini(struct flow *flow)

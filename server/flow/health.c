@@ -9,10 +9,32 @@
 
 enum { HEALTH_PROBE_MS = 2000, HEALTH_COMMIT_AGE_MAX_MS = 6000, HEALTH_ROOM_MIN_BYTES = 16 * 1024 * 1024 };
 
+/* "off: disk-nearly-full, no-commit-lately", or "on". */
+static void health_tell_change(struct health *health)
+{
+    struct buf why;
+    buf_init(&why, 256);
+    bool unready = !health_is_ready(health, &why);
+    if (unready != health->unready && !health->flow->draining) {
+        health->unready = unready;
+        char words[256] = "";
+        size_t len = 0;
+        for (size_t i = 0; i + 1 < why.len && len + 2 < sizeof words; i++) { /* without the last end of line */
+            words[len++] = why.ptr[i] == '\n' ? ',' : why.ptr[i];
+            if (why.ptr[i] == '\n') {
+                words[len++] = ' ';
+            }
+        }
+        log_message(unready ? LOG_WARN : LOG_INFO, "readiness", "%s%s", unready ? "off: " : "on", unready ? words : "");
+    }
+    buf_fini(&why);
+}
+
 static void health_on_probe(void *context)
 {
     struct health *health = context;
     struct store_worker_figures figures;
+    health_tell_change(health);
     store_worker_figures(health->flow->worker, &figures);
     if (figures.last_commit_age_ms >= HEALTH_PROBE_MS) {
         store_worker_probe(health->flow->worker);

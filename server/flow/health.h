@@ -8,12 +8,14 @@ struct health {
     struct flow *flow;
     const char *store_path; /* "memory": no room is looked for */
     struct loop_timer probe;
+    bool unready; /* as the log was told */
 };
 
 /* The handler to make the admin listener's edge with; its context is the health. */
 extern const struct edge_handler health_handler;
 
-/* Also keeps the figure "age of the last durable commit" fresh on an idle server, by a tiny commit every HEALTH_PROBE_MS. */
+/* Also keeps the figure "age of the last durable commit" fresh on an idle server, by a tiny commit every HEALTH_PROBE_MS, and tells the
+ * log when readiness changes (but for a drain, which has a line of its own). */
 void health_init(struct health *health, struct flow *flow, const char *store_path);
 void health_fini(struct health *health);
 

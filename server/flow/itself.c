@@ -47,17 +47,28 @@ static struct addrinfo *resolve(const char *host)
     return getaddrinfo(host, NULL, &hints, &found) == 0 ? found : NULL;
 }
 
-bool itself_is_target(const char *listen, const char *host, unsigned port)
+/* "127.0.0.1:8620" and "[::1]:8620" in two; the brackets go. */
+static bool address_split(const char *address, char host[256], unsigned *port)
 {
-    const char *colon = strrchr(listen, ':');
-    uint64_t listen_port = 0;
-    if (colon == NULL || !view_to_uint64(view_of(colon + 1), &listen_port) || listen_port != port) {
+    const char *colon = strrchr(address, ':');
+    uint64_t number = 0;
+    if (colon == NULL || !view_to_uint64(view_of(colon + 1), &number) || number > 65535) {
         return false;
     }
+    size_t len = (size_t) (colon - address);
+    bool bracketed = len >= 2 && address[0] == '[';
+    (void) snprintf(host, 256, "%.*s", (int) (bracketed ? len - 2 : len), address + (bracketed ? 1 : 0));
+    *port = (unsigned) number;
+    return true;
+}
+
+bool itself_is_target(const char *listen, const char *host, unsigned port)
+{
     char own[256];
-    size_t len = (size_t) (colon - listen);
-    bool bracketed = len >= 2 && listen[0] == '[';
-    (void) snprintf(own, sizeof own, "%.*s", (int) (bracketed ? len - 2 : len), listen + (bracketed ? 1 : 0));
+    unsigned own_port = 0;
+    if (!address_split(listen, own, &own_port) || own_port != port) {
+        return false;
+    }
     struct addrinfo *ours = resolve(own);
     struct addrinfo *theirs = resolve(host);
     bool same = false;
@@ -72,4 +83,28 @@ bool itself_is_target(const char *listen, const char *host, unsigned port)
         freeaddrinfo(theirs);
     }
     return same;
+}
+
+bool itself_is_taken(const char *one, const char *other)
+{
+    char one_host[256];
+    char other_host[256];
+    unsigned one_port = 0;
+    unsigned other_port = 0;
+    if (!address_split(one, one_host, &one_port) || !address_split(other, other_host, &other_port) || one_port == 0 ||
+        one_port != other_port) {
+        return false;
+    }
+    struct addrinfo *ours = resolve(one_host);
+    struct addrinfo *theirs = resolve(other_host);
+    bool taken = ours != NULL && theirs != NULL && ours->ai_addr->sa_family == theirs->ai_addr->sa_family &&
+                 (same_address(ours->ai_addr, theirs->ai_addr) || is_wildcard(ours->ai_addr) ||
+                  is_wildcard(theirs->ai_addr));
+    if (ours != NULL) {
+        freeaddrinfo(ours);
+    }
+    if (theirs != NULL) {
+        freeaddrinfo(theirs);
+    }
+    return taken;
 }

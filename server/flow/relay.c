@@ -52,8 +52,10 @@ struct relay {
     bool client_paused, upstream_paused;
     int64_t started_us;
     uint64_t bytes_up, bytes_down;
-    char *method;
-    char result[160];
+    char *method, *path; /* for the log */
+    const char *result;  /* word: passed, failed, timeout, cut, client-left, stopped; NULL: nothing ended it yet */
+    char why[160];       /* "": there is nothing to add */
+    uint64_t told_request;
 };
 
 static void relay_log(struct relay *r)
@@ -63,9 +65,14 @@ static void relay_log(struct relay *r)
         return;
     }
     log_begin(&line, LOG_INFO, "relay");
-    log_text(&line, "result", r->result);
+    log_text(&line, "result", r->result != NULL ? r->result : "client-left");
     log_int(&line, "status", r->status);
+    if (r->why[0] != '\0') {
+        log_text(&line, "why", r->why);
+    }
+    answer_log_request(r->flow, &line, r->told_request);
     log_text(&line, "method", r->method);
+    answer_log_path(&line, view_of(r->path));
     log_int(&line, "bytes_up", (int64_t) r->bytes_up);
     log_int(&line, "bytes_down", (int64_t) r->bytes_down);
     log_int(&line, "total_us", clock_monotonic_us() - r->started_us);
@@ -85,13 +92,15 @@ static void relay_free(struct relay *r)
     buf_fini(&r->down);
     buf_fini(&r->fields);
     free(r->method);
+    free(r->path);
     free(r);
     flow_check_quiet(flow);
 }
 
-static void relay_say(struct relay *r, const char *result)
+static void relay_say(struct relay *r, const char *result, const char *why)
 {
-    (void) snprintf(r->result, sizeof r->result, "%s", result);
+    r->result = result;
+    (void) snprintf(r->why, sizeof r->why, "%s", why);
 }
 
 /* The handler is being waited for: it has passthrough_timeout for its next sign of life. */
@@ -101,10 +110,10 @@ static void relay_wait_for_upstream(struct relay *r)
 }
 
 /* The upstream is through, well or not; the client is told in the way that is still open. */
-static void relay_fail(struct relay *r, enum problem problem, const char *detail)
+static void relay_fail(struct relay *r, enum problem problem, const char *why)
 {
     loop_timer_stop(&r->timer);
-    relay_say(r, detail);
+    relay_say(r, problem == PROBLEM_UPSTREAM_TIMEOUT ? "timeout" : "failed", why);
     if (r->phase == RELAY_DONE) {
         return;
     }
@@ -122,7 +131,7 @@ static void relay_fail(struct relay *r, enum problem problem, const char *detail
                                                          : "the handler gave no sign of life in time",
                                            .ignored = r->ignored,
                                            .no_body = r->head_method };
-    answer_problem(r->flow, r->client, &answer);
+    r->told_request = answer_problem(r->flow, r->client, &answer);
 }
 
 static void relay_on_timer(void *context)
@@ -132,7 +141,7 @@ static void relay_on_timer(void *context)
         upstream_abort(r->call);
         r->call = NULL;
     }
-    relay_fail(r, PROBLEM_UPSTREAM_TIMEOUT, "timeout");
+    relay_fail(r, PROBLEM_UPSTREAM_TIMEOUT, "no sign of life within passthrough_timeout");
 }
 
 /* --- response: handler -> client --- */
@@ -144,7 +153,7 @@ static void relay_begin(struct relay *r)
     r->phase = RELAY_STREAMING;
     relay_wait_for_upstream(r);
     if (!edge_reply_begin(r->client, r->status, buf_view(&r->fields), r->has_length, r->length)) {
-        relay_say(r, "the answer's fields could not be sent");
+        relay_say(r, "failed", "the answer's fields could not be sent");
         r->phase = RELAY_DONE;
         edge_reply_end(r->client); /* of the bare 500 that stands for it */
     }
@@ -358,7 +367,7 @@ static void call_end(void *context, const struct upstream_end *end)
         }
         return;
     }
-    relay_say(r, "passed");
+    relay_say(r, "passed", "");
     r->finished = true;
     if (r->held) {
         relay_begin(r);
@@ -388,9 +397,9 @@ static void relay_gone(void *guest, bool delivered)
 {
     struct relay *r = guest;
     if (!delivered && r->phase != RELAY_DONE) {
-        relay_say(r, "the client left");
-    } else if (!delivered) {
-        relay_say(r, "the answer was not taken whole");
+        relay_say(r, "client-left", r->phase == RELAY_STREAMING ? "while it was answered" : "before it was answered");
+    } else if (!delivered && r->result != NULL && strcmp(r->result, "passed") == 0) {
+        relay_say(r, "cut", "the client did not take the whole answer");
     }
     r->client = NULL;
     relay_free(r);
@@ -435,6 +444,7 @@ enum edge_take relay_start(struct flow *flow, const struct relay_start *start)
     r->ignored = start->ignored;
     r->started_us = clock_monotonic_us();
     r->method = memory_text(start->head->method);
+    r->path = memory_text(start->target.path);
     buf_init(&r->up, SIZE_MAX);
     buf_init(&r->down, SIZE_MAX);
     buf_init(&r->fields, 4 * LIMIT_CONNECTION_POOL);
@@ -463,7 +473,7 @@ void relay_stop_all(struct flow *flow)
     while (node != &flow->relays.head) {
         struct relay *r = LIST_ITEM(node, struct relay, node);
         node = node->next;
-        relay_say(r, "the server was stopped");
+        relay_say(r, "stopped", "drain_timeout was over");
         r->phase = RELAY_DONE;
         edge_reply_cut(r->client);
     }

@@ -59,8 +59,9 @@ static void stop_on_drain_end(void *context)
     }
     flow->stopped = true;
     log_message(LOG_WARN, "stop",
-                "drain_timeout is over: %zu commands are recorded unknown, %zu pass-through requests are cut",
-                flow->exchanges.count, flow->relays.count);
+                "drain_timeout is over: %zu command%s recorded unknown, %zu pass-through request%s cut",
+                flow->exchanges.count, flow->exchanges.count == 1 ? " is" : "s are", flow->relays.count,
+                flow->relays.count == 1 ? " is" : "s are");
     loop_timer_start(&stop->drain, STOP_RECORD_MS);
     command_stop_all(flow);
     relay_stop_all(flow);
@@ -79,7 +80,8 @@ static void stop_begin(struct stop *stop, const char *reason, const char *why, i
     stop->begun = true;
     flow->draining = true;
     flow->draining_reason = reason;
-    log_message(LOG_INFO, "drain", "%s: new commands are refused, %zu running ones finish", why, flow->exchanges.count);
+    log_message(LOG_INFO, "drain", "%s: new commands are refused, %zu running one%s", why, flow->exchanges.count,
+                flow->exchanges.count == 1 ? " finishes" : "s finish");
     loop_timer_start(&stop->drain, flow->settings->drain_timeout_ms);
     if (flow_is_quiet(flow)) {
         stop_on_quiet(stop);
@@ -102,7 +104,7 @@ static void stop_deliver_store_failed(struct loop_message *message)
     struct stop *stop = LIST_ITEM(message, struct stop, store_failed);
     log_message(
         LOG_ERROR, "store",
-        "a commit failed, the truth is on the disk only: nothing new is claimed, running answers are delivered, "
+        "the store failed, the truth is on the disk only: nothing new is claimed, running answers are delivered, "
         "then the process exits %d to be started again",
         STOP_EXIT_STORE);
     stop_begin(stop, "store", "the store failed", STOP_EXIT_STORE);

@@ -51,6 +51,7 @@ static enum store_result sqlite_begin(struct store *store)
         return sqlite_failed(sqlite, "begin a transaction", code);
     }
     sqlite->changes_before = sqlite3_total_changes64(sqlite->db);
+    key_index_settle(sqlite->keys);
     return STORE_OK;
 }
 
@@ -63,6 +64,7 @@ static void sqlite_rollback(struct store *store)
             (void) sqlite_failed(sqlite, "roll back", code);
         }
     }
+    key_index_undo(sqlite->keys);
     /* What this transaction may have written of them is gone: the next one writes them again. */
     sqlite->time_recorded_ms = 0;
     sqlite->window_recorded_ms = 0;
@@ -343,6 +345,7 @@ void sqlite_store_free(struct sqlite_store *sqlite)
         log_message(LOG_ERROR, "store", "could not close the database: %s", sqlite3_errmsg(sqlite->db));
     }
     lock_file_release(&sqlite->lock);
+    key_index_free(sqlite->keys);
     sqlite_place_free(sqlite);
     free(sqlite);
 }

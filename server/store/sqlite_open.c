@@ -414,6 +414,21 @@ static bool open_start_time(struct opening *opening)
     return true;
 }
 
+/* The index of keys is kept in memory; two rows of one key would be two commands. */
+static bool open_index_keys(struct opening *opening)
+{
+    struct sqlite_store *sqlite = opening->sqlite;
+    bool twice = false;
+    sqlite->keys = key_index_new();
+    if (sqlite_row_index_all(sqlite, &twice) != SQLITE_OK) {
+        return open_refuse_code(opening, "reading its keys", sqlite3_errmsg(sqlite->db));
+    }
+    if (twice) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE, "it is damaged: two commands have the same key. Keep a copy of it and of its -wal file");
+    }
+    return true;
+}
+
 /* A claim means "may have been sent" (docs/contract.md section 6). Also the first durable write of this process: a
  * disk that cannot be written to is found here. */
 static bool open_recover(struct opening *opening)
@@ -460,7 +475,7 @@ static bool open_all(struct opening *opening)
         return false;
     }
     if ((!opening->fresh && !open_check_damage(opening)) || !open_read_identity(opening) || !open_start_time(opening) ||
-        !open_recover(opening)) {
+        !open_index_keys(opening) || !open_recover(opening)) {
         return false;
     }
     sqlite_pragma_describe(sqlite->db, info->description, sizeof info->description);

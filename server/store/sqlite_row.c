@@ -69,16 +69,13 @@ static bool row_read(sqlite3_stmt *statement, struct sqlite_row *row)
     return sound;
 }
 
-int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant, struct view key,
-                    struct sqlite_row *row)
+/* Reads row `at` when it has row->hash; row->row is 0 otherwise. */
+static int row_find_at(struct sqlite_store *sqlite, int64_t at, struct view tenant, struct view key,
+                       struct sqlite_row *row)
 {
-    memset(row, 0, sizeof *row);
-    sqlite_row_hash(sqlite, tenant, key, row->hash);
-    sqlite3_stmt *statement = sqlite->statements[at == 0 ? SQL_FIND : SQL_FIND_ROW];
-    if (at != 0) {
-        (void) sqlite3_bind_int64(statement, 1, at);
-    }
-    (void) sqlite3_bind_blob(statement, at == 0 ? 1 : 2, row->hash, sizeof row->hash, SQLITE_STATIC);
+    sqlite3_stmt *statement = sqlite->statements[SQL_FIND_ROW];
+    (void) sqlite3_bind_int64(statement, 1, at);
+    (void) sqlite3_bind_blob(statement, 2, row->hash, sizeof row->hash, SQLITE_STATIC);
     int code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
         code = SQLITE_DONE;
@@ -92,6 +89,55 @@ int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant,
         }
     }
     int reset = sqlite3_reset(statement);
+    return code == SQLITE_DONE ? SQLITE_OK : reset != SQLITE_OK ? reset : code;
+}
+
+int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant, struct view key,
+                    struct sqlite_row *row)
+{
+    memset(row, 0, sizeof *row);
+    sqlite_row_hash(sqlite, tenant, key, row->hash);
+    if (at != 0) {
+        return row_find_at(sqlite, at, tenant, key, row);
+    }
+    int code = SQLITE_OK;
+    size_t cursor = 0;
+    int64_t candidate;
+    while (code == SQLITE_OK && row->row == 0 && (candidate = key_index_next(sqlite->keys, row->hash, &cursor)) != 0) {
+        code = row_find_at(sqlite, candidate, tenant, key, row);
+    }
+    return code;
+}
+
+static bool rows_have_same_hash(void *context, int64_t a, int64_t b)
+{
+    struct sqlite_store *sqlite = context;
+    sqlite3_stmt *statement = sqlite->statements[SQL_SAME_HASH];
+    (void) sqlite3_bind_int64(statement, 1, a);
+    (void) sqlite3_bind_int64(statement, 2, b);
+    bool same = sqlite3_step(statement) == SQLITE_ROW;
+    (void) sqlite3_reset(statement);
+    return same;
+}
+
+int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice)
+{
+    sqlite3_stmt *statement = sqlite->statements[SQL_ALL_KEYS];
+    int code;
+    *twice = false;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        struct view hash = column_view(statement, 1);
+        if (hash.len != SQLITE_HASH_BYTES) {
+            code = SQLITE_CORRUPT;
+            break;
+        }
+        key_index_add(sqlite->keys, (const uint8_t *) hash.ptr, sqlite3_column_int64(statement, 0));
+        key_index_settle(sqlite->keys);
+    }
+    int reset = sqlite3_reset(statement);
+    if (code == SQLITE_DONE) {
+        *twice = key_index_any_twins(sqlite->keys, rows_have_same_hash, sqlite);
+    }
     return code == SQLITE_DONE ? SQLITE_OK : reset != SQLITE_OK ? reset : code;
 }
 
@@ -211,6 +257,9 @@ int sqlite_row_insert(struct sqlite_store *sqlite, const struct store_claim *cla
     (void) sqlite3_bind_int64(statement, 21, row->record.created_ms);
     int code = sqlite_statement_run(sqlite, SQL_INSERT);
     row->row = sqlite3_last_insert_rowid(sqlite->db);
+    if (code == SQLITE_DONE) {
+        key_index_add(sqlite->keys, row->hash, row->row);
+    }
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
@@ -233,6 +282,9 @@ int sqlite_row_delete(struct sqlite_store *sqlite, const struct sqlite_row *row)
     (void) sqlite3_bind_int64(statement, 1, row->row);
     (void) sqlite3_bind_blob(statement, 2, row->hash, sizeof row->hash, SQLITE_STATIC);
     int code = sqlite_statement_run(sqlite, SQL_DELETE);
+    if (code == SQLITE_DONE) {
+        (void) key_index_remove(sqlite->keys, row->hash, row->row);
+    }
     return code == SQLITE_DONE ? sqlite_response_delete(sqlite, row->row) : code;
 }
 

@@ -4,6 +4,7 @@
 #define NONBIS_SERVER_STORE_SQLITE_STORE_H
 
 #include "server/digest/digest.h"
+#include "server/store/key_index.h"
 #include "server/store/lock_file.h"
 #include "server/store/store.h"
 
@@ -18,8 +19,9 @@ enum sqlite_statement {
     SQL_BEGIN,
     SQL_COMMIT,
     SQL_ROLLBACK,
-    SQL_FIND,     /* by hash */
     SQL_FIND_ROW, /* by row and hash */
+    SQL_ALL_KEYS,
+    SQL_SAME_HASH,
     SQL_FIND_REQUEST,
     SQL_INSERT,
     SQL_UPDATE,
@@ -40,6 +42,7 @@ struct sqlite_store {
     sqlite3 *db;
     sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
     struct lock_file lock;
+    struct key_index *keys; /* which row holds a key */
     char *path, *lock_path, *log_path; /* resolved; NULL until it is open */
     ino_t log_inode;                   /* 0: not seen yet */
     int64_t place_again_ms;            /* monotonic: of the next look at these files */
@@ -119,6 +122,8 @@ int sqlite_row_list_due(struct sqlite_store *sqlite, int64_t now_ms, struct sqli
                         unsigned *count);
 int sqlite_row_list_running(struct sqlite_store *sqlite, struct sqlite_row *rows, unsigned limit, unsigned *count);
 int sqlite_row_request(struct sqlite_store *sqlite, const struct sqlite_row *row, char **request);
+/* Fills the index of keys. *twice: two rows have one hash, which nothing but damage explains. */
+int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice);
 /* The newest time in the newest rows; 0 when there is none. */
 int sqlite_row_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);
 int sqlite_response_find(struct sqlite_store *sqlite, const struct sqlite_row *row, struct stored_response **response);

@@ -13,7 +13,7 @@ enum {
 
 static bool url_refuse(struct buf *error, const char *url, const char *why)
 {
-    buf_printf(error, "upstream \"%s\": %s", url, why);
+    buf_printf(error, "\"%s\": %s", url, why);
     return false;
 }
 
@@ -109,7 +109,7 @@ bool upstream_parse_url(const char *url, struct upstream_target *target, struct 
     memset(target, 0, sizeof *target);
     struct view text = view_of(url);
     if (text.len == 0) {
-        buf_append_text(error, "upstream: the URL is empty; it looks like http://127.0.0.1:3000 or unix:/run/app.sock");
+        buf_append_text(error, "the URL is empty; it looks like http://127.0.0.1:3000 or unix:/run/app.sock");
         return false;
     }
     for (size_t i = 0; i < text.len; i++) {

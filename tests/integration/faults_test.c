@@ -240,7 +240,7 @@ START_TEST(a_slow_handler_gives_still_running_and_its_outcome_is_recorded)
     RIG_EXPECT(again, 409, "in-progress");
     ck_assert_int_eq(http_field_count(&again, "Retry-After"), 1);
     peer_release(rig.peer, 1);
-    ck_assert(daemon_wait_logged(&rig.nonbis, "result=executed"));
+    ck_assert(daemon_wait_logged(&rig.nonbis, "result=executed status=504 told=still-running"));
     struct http_answer replay = http_post(rig.address, "/orders", "k-1", "x");
     RIG_EXPECT(replay, 201, "replayed");
     ck_assert_str_eq(replay.body, "late");
@@ -269,7 +269,7 @@ START_TEST(a_client_that_leaves_changes_nothing_once_its_request_is_whole)
     int fd = http_connect(rig.address);
     ck_assert(http_send(fd, request, sizeof request - 2));
     close(fd);
-    ck_assert(daemon_wait_logged(&rig.nonbis, "result=client-gone"));
+    ck_assert(daemon_wait_logged(&rig.nonbis, "result=incomplete-request"));
     ck_assert_uint_eq(peer_count_requests(rig.peer), 0);
     /* After it: the exchange goes on. */
     fd = http_connect(rig.address);

@@ -310,7 +310,7 @@ START_TEST(a_client_that_leaves_frees_the_connection_to_the_handler)
     close(fd);
     ck_assert_msg(peer_wait_ended(rig.peer, 1), "%s: the handler's connection stayed open", row->name);
     ck_assert_uint_eq(peer_count_whole(rig.peer), 0); /* nobody completed the upload in its name */
-    ck_assert(daemon_wait_logged(&rig.nonbis, "the client left"));
+    ck_assert(daemon_wait_logged(&rig.nonbis, "result=client-left"));
     struct http_answer next = http_request(rig.address, "GET", "/next", NULL, NULL);
     RIG_EXPECT(next, 200, "");
     http_answer_free(&next);

@@ -374,7 +374,7 @@ START_TEST(the_log_stays_bounded_under_load)
         pages_before = sqlite_store_of(store)->wal_pages;
     }
     FIGURE("store: 20480 keys, at least %u checkpoints, log at most %.1f MiB", checkpoints, (double) largest / 1048576);
-    ck_assert_uint_ge(checkpoints, 3);
+    ck_assert_uint_ge(checkpoints, 2);
     ck_assert_int_le(largest, 20 * 1048576); /* 4000 pages and a batch or two over them */
     store_close(store);
     fixture_remove(directory);

@@ -386,6 +386,21 @@ START_TEST(a_damaged_store_is_refused_with_74)
 }
 END_TEST
 
+START_TEST(two_rows_of_one_key_are_damage_and_equal_halves_of_a_hash_are_not)
+{
+    struct store_options options = start();
+    fill(&options);
+    /* Half a hash in common: candidates for each other in memory, and no more. */
+    run_sql(path, "UPDATE commands SET hash = CAST((SELECT substr(hash, 1, 8) FROM commands WHERE row_id = 1)"
+                  " || substr(hash, 9) AS BLOB) WHERE row_id = 2");
+    store_close(fixture_open(&options));
+    run_sql(path, "UPDATE commands SET hash = (SELECT hash FROM commands WHERE row_id = 1) WHERE row_id = 2");
+    refused(&options, 74);
+    says("two commands have the same key");
+    fixture_remove(directory);
+}
+END_TEST
+
 START_TEST(a_store_that_lacks_a_table_or_a_name_is_refused_with_74)
 {
     struct store_options options = start();
@@ -653,6 +668,7 @@ SUITE(store_sqlite_open)
     CASE(suite, a_file_that_is_no_store_is_refused_with_74_and_left_as_it_was);
     CASE(suite, a_store_of_a_newer_version_is_refused_with_74);
     CASE(suite, a_damaged_store_is_refused_with_74);
+    CASE(suite, two_rows_of_one_key_are_damage_and_equal_halves_of_a_hash_are_not);
     CASE(suite, a_store_that_lacks_a_table_or_a_name_is_refused_with_74);
     CASE(suite, a_second_process_is_refused_with_74_and_told_who_has_the_store);
     CASE(suite, a_database_that_another_program_has_open_is_refused_with_74);

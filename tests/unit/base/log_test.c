@@ -165,6 +165,20 @@ START_TEST(numbers_are_written_in_decimal)
 }
 END_TEST
 
+START_TEST(the_one_line_that_must_be_told_is_written_at_every_level)
+{
+    capture();
+    log_setup(LOG_ERROR, LOG_TEXT);
+    struct log_line line;
+    log_begin(&line, LOG_INFO, "kept-back");
+    log_end(&line);
+    log_begin_always(&line, LOG_INFO, "start");
+    log_text(&line, "listen", "127.0.0.1:8620");
+    log_end(&line);
+    ck_assert_str_eq(line_after_time(), "info  start listen=127.0.0.1:8620\n");
+}
+END_TEST
+
 START_TEST(levels_below_the_setting_write_nothing)
 {
     capture();
@@ -332,6 +346,7 @@ SUITE(log)
     Suite *suite = suite_create("base/log");
     CASE(suite, a_text_line_has_time_level_event_and_fields);
     CASE(suite, a_json_line_is_one_object);
+    CASE(suite, the_one_line_that_must_be_told_is_written_at_every_level);
     CASE(suite, the_time_is_rfc_3339_in_utc_with_milliseconds);
     CASE_LOOP(suite, values_are_quoted_and_escaped_where_needed, sizeof(values) / sizeof(values[0]));
     CASE_LOOP(suite, numbers_are_written_in_decimal, sizeof(numbers) / sizeof(numbers[0]));

@@ -189,6 +189,19 @@ START_TEST(what_is_printed_reads_back_to_the_same_settings)
 }
 END_TEST
 
+START_TEST(a_hard_timeout_alone_lowers_the_default_of_answer_timeout)
+{
+    char *environment[] = { text("HOME=/h"), text("NONBIS_HARD_TIMEOUT=5s"), NULL };
+    char *flags[] = { text("--print-config") };
+    ck_assert_msg(read_flags(1, flags, environment) == 0, "%s", errors);
+    char *out = printed(&settings);
+    ck_assert_ptr_nonnull(strstr(out, "\nanswer_timeout = 5s  # default\n"));
+    ck_assert_ptr_nonnull(strstr(out, " answer_timeout=5s hard_timeout=5s"));
+    free(out);
+    settings_fini(&settings);
+}
+END_TEST
+
 START_TEST(defaults_are_printed_as_the_table_writes_them)
 {
     char *environment[] = { text("HOME=/h"), NULL };
@@ -225,7 +238,12 @@ START_TEST(help_tells_of_every_setting_and_flag_within_110_columns)
                                   "--print-config",
                                   "--version",
                                   "--help",
+                                  "-h",
+                                  "-V",
+                                  "neither the store nor",
+                                  "the start line on stderr",
                                   "exit codes:",
+                                  "1 a second signal",
                                   "64",
                                   "69",
                                   "73",
@@ -264,6 +282,7 @@ SUITE(settings_print)
     CASE(suite, every_value_is_printed_with_its_source);
     CASE(suite, default_routes_are_printed_as_they_are_in_force);
     CASE_LOOP(suite, what_is_printed_reads_back_to_the_same_settings, sizeof(given) / sizeof(given[0]));
+    CASE(suite, a_hard_timeout_alone_lowers_the_default_of_answer_timeout);
     CASE(suite, defaults_are_printed_as_the_table_writes_them);
     CASE(suite, help_tells_of_every_setting_and_flag_within_110_columns);
     CASE(suite, every_setting_has_help_and_a_test_of_its_effect);

@@ -225,9 +225,12 @@ static const struct {
     { { "--check", UPSTREAM }, ACTION_CHECK },
     { { "--print-config" }, ACTION_PRINT_CONFIG },
     { { "--print_config" }, ACTION_PRINT_CONFIG },
-    { { "--check", "--print-config" }, ACTION_PRINT_CONFIG },
+    { { "--check", "--print-config", UPSTREAM }, ACTION_PRINT_CONFIG },
     { { "--version" }, ACTION_VERSION },
+    { { "-V" }, ACTION_VERSION },
     { { "--help" }, ACTION_HELP },
+    { { "-h" }, ACTION_HELP },
+    { { "--store", "-h" }, ACTION_HELP },
     { { "--version", "--help" }, ACTION_HELP },
     { { "--bogus", "--help" }, ACTION_HELP }, /* obeyed whatever else is wrong */
     { { "--set", "--version" }, ACTION_VERSION },

@@ -47,6 +47,7 @@ static const struct {
     { "POST /x ttl=1000h tombstone_ttl=2000h", "POST", "/x", true, INT64_C(3600000000), INT64_C(7200000000), 30000,
       120000, "" },
     { "POST /x answer_timeout=120s", "POST", "/x", true, 86400000, INT64_C(2592000000), 120000, 120000, "" },
+    { "POST /x hard_timeout=29s", "POST", "/x", true, 86400000, INT64_C(2592000000), 29000, 29000, "" },
     { "POST /x hard_timeout=5m answer_timeout=200s", "POST", "/x", true, 86400000, INT64_C(2592000000), 200000, 300000,
       "" },
     { "POST /x replay_drop=X-Request-Id,Server", "POST", "/x", true, INHERITED, "X-Request-Id,Server" },
@@ -143,10 +144,11 @@ static const struct {
     { "POST /x ttl=0s", "ttl: expected a duration from 1s" },
     { "POST /x hard_timeout=25h", "hard_timeout: expected a duration from 10ms to 24h" },
     { "POST /x answer_timeout=9ms", "answer_timeout: expected a duration from 10ms to 1h" },
-    { "POST /x ttl=721h", "expected ttl (721h) to be at most tombstone_ttl (720h)" },
-    { "POST /x tombstone_ttl=23h", "expected ttl (24h) to be at most tombstone_ttl (23h)" },
-    { "POST /x answer_timeout=121s", "expected answer_timeout (121s) to be at most hard_timeout (120s)" },
-    { "POST /x hard_timeout=29s", "expected answer_timeout (30s) to be at most hard_timeout (29s)" },
+    { "POST /x ttl=721h", "ttl (721h) to be at most tombstone_ttl (720h); give the route its own tombstone_ttl" },
+    { "POST /x tombstone_ttl=23h", "ttl (24h) to be at most tombstone_ttl (23h); give the route its own ttl" },
+    { "POST /x answer_timeout=121s",
+      "answer_timeout (121s) to be at most hard_timeout (120s); give the route its own hard_timeout" },
+    { "POST /x answer_timeout=9s hard_timeout=8s", "answer_timeout (9s) to be at most hard_timeout (8s)" },
     { "POST /x release=200", "status codes from 400 to 599" },
     { "POST /x release=4O1", "got \"4O1\"" },
     { "POST /x release=600", "status codes" },
@@ -163,6 +165,23 @@ START_TEST(a_wrong_text_is_refused_with_what_was_expected)
     ck_assert_msg(strstr(error_text, bad[_i].word) != NULL, "%s: %s", bad[_i].text, error_text);
     ck_assert_ptr_eq(route.text, NULL);
     ck_assert_ptr_eq(strchr(error_text, '\n'), NULL);
+}
+END_TEST
+
+/* Somebody asked for both: neither gives way, and the hint names what is missing in the text. */
+START_TEST(a_hard_timeout_below_an_answer_timeout_that_was_asked_for_is_refused)
+{
+    struct settings asked = defaults;
+    struct route route;
+    struct buf error;
+    for (size_t row = 0; row < setting_table_count; row++) {
+        asked.sources[row] = SOURCE_SET;
+    }
+    buf_init(&error, 4096);
+    ck_assert(!route_parse(&route, VIEW("POST /r hard_timeout=5s"), &asked, &error));
+    ck_assert(view_equal(buf_view(&error), VIEW("expected answer_timeout (30s) to be at most hard_timeout (5s); give the "
+                                                "route its own answer_timeout")));
+    buf_fini(&error);
 }
 END_TEST
 
@@ -189,6 +208,7 @@ SUITE(route_parse)
     CASE(suite, a_route_owns_what_it_points_to);
     CASE(suite, statuses_are_listed_as_released_or_unknown);
     CASE_LOOP(suite, a_wrong_text_is_refused_with_what_was_expected, COUNT(bad));
+    CASE(suite, a_hard_timeout_below_an_answer_timeout_that_was_asked_for_is_refused);
     CASE(suite, a_text_over_4096_bytes_is_refused);
     return suite;
 }
