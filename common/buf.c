@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 256 }; /* bytes: most heads and problem bodies take one or two growths from here */
+enum { FIRST_CAPACITY = 1024 }; /* bytes: most heads and problem bodies fit without another growth */
 
 void buf_init(struct buf *buf, size_t max)
 {

@@ -49,11 +49,19 @@ static bool reply_add_field(struct MHD_Response *response, const struct header *
         memchr(field->value.ptr, '\0', field->value.len) != NULL) {
         return false;
     }
-    char *name = memory_text(field->name);
-    char *value = memory_text(field->value);
+    /* libmicrohttpd wants two texts, and copies them: most fit here. */
+    char small[512];
+    size_t room = field->name.len + field->value.len + 2;
+    char *name = room <= sizeof small ? small : memory_new(room);
+    char *value = name + field->name.len + 1;
+    memcpy(name, field->name.ptr, field->name.len);
+    name[field->name.len] = '\0';
+    memcpy(value, field->value.ptr, field->value.len);
+    value[field->value.len] = '\0';
     bool added = MHD_add_response_header(response, name, value) == MHD_YES;
-    free(name);
-    free(value);
+    if (name != small) {
+        free(name);
+    }
     return added;
 }
 

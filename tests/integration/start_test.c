@@ -2,6 +2,8 @@
 #include "tests/support/rig.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -82,6 +84,7 @@ START_TEST(what_cannot_be_done_is_refused_with_its_own_message_and_exit_code)
     for (int i = 0; i < 4 && row->words[i] != NULL; i++) {
         ck_assert_msg(strstr(output, row->words[i]) != NULL, "'%s' is not told: %s", row->words[i], output);
     }
+    ck_assert_msg(strstr(output, " sqlite ") == NULL, "the library's own words stand in front: %s", output);
 }
 END_TEST
 
@@ -95,7 +98,88 @@ START_TEST(a_port_in_use_is_refused)
     ck_assert_int_eq(run(arguments), 69);
     ck_assert_ptr_nonnull(strstr(output, rig.address));
     ck_assert_ptr_nonnull(strstr(output, "in use"));
+    const char *const with_store[] = {
+        "--upstream", "http://127.0.0.1:1", "--listen", rig.address, "--admin", "off", "--store", "%s/new.db", NULL
+    };
+    char path[700];
+    ck_assert_int_eq(run(with_store), 69);
+    (void) snprintf(path, sizeof path, "%s/new.db.lock", daemon_folder());
+    ck_assert_msg(access(path, F_OK) != 0, "a start that was refused left %s behind", path);
+    path[strlen(path) - strlen(".lock")] = '\0';
+    ck_assert_msg(access(path, F_OK) != 0, "a start that was refused left %s behind", path);
     rig_end(&rig);
+}
+END_TEST
+
+static struct rig losing;
+
+static void *losing_caller(void *context)
+{
+    struct http_answer *answer = context;
+    *answer = http_post(losing.address, "/orders", "k-1", "x");
+    return NULL;
+}
+
+/* Index 0: the database is removed, 1: its lock file. */
+START_TEST(a_store_that_vanishes_while_it_runs_ends_the_process)
+{
+    static const struct peer_step held[] = { { PEER_BODY, NULL, 0 },
+                                             { PEER_WAIT, NULL, 0 },
+                                             { PEER_SEND, "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                             PEER_END };
+    pthread_t thread;
+    char lost[700];
+    struct http_answer running;
+    rig_start(&losing, NULL);
+    peer_script_default(losing.peer, held);
+    pthread_create(&thread, NULL, losing_caller, &running);
+    ck_assert(peer_wait_stalled(losing.peer, 1));
+    (void) snprintf(lost, sizeof lost, "%s%s", losing.store, _i == 0 ? "" : ".lock");
+    ck_assert_int_eq(unlink(lost), 0);
+    ck_assert(daemon_wait_logged(&losing.nonbis, "is not the file that this process opened any more"));
+    ck_assert(daemon_wait_logged(&losing.nonbis, "1 running one finishes"));
+    ck_assert(daemon_logged(&losing.nonbis, lost));
+    struct http_answer ready = http_request(losing.nonbis.admin, "GET", "/readyz", NULL, NULL);
+    ck_assert_int_eq(ready.status, 503);
+    ck_assert_ptr_nonnull(strstr(ready.body, "store-failed"));
+    struct http_answer fresh = http_post(losing.address, "/orders", "k-2", "x");
+    RIG_EXPECT(fresh, 503, "refused");
+    ck_assert_ptr_nonnull(strstr(fresh.body, "\"reason\":\"store\""));
+    peer_release(losing.peer, 1);
+    pthread_join(thread, NULL);
+    RIG_EXPECT(running, 201, "unrecorded"); /* its real answer, and the truth about it */
+    ck_assert_int_eq(daemon_wait(&losing.nonbis), 74);
+    ck_assert_uint_eq(peer_count_requests(losing.peer), 1);
+    http_answer_free(&ready);
+    http_answer_free(&fresh);
+    http_answer_free(&running);
+    peer_free(losing.peer);
+}
+END_TEST
+
+/* The path is told as it is on the disk, so that nobody asks which folder it was relative to; and one is not many. */
+START_TEST(the_start_tells_where_the_store_is_and_what_became_of_one_running_command)
+{
+    static const struct peer_step never[] = { { PEER_BODY, NULL, 0 }, { PEER_WAIT_END, NULL, 0 }, PEER_END };
+    pthread_t thread;
+    char folder[PATH_MAX];
+    char told[PATH_MAX + 32];
+    struct http_answer running;
+    ck_assert_ptr_nonnull(realpath(daemon_folder(), folder));
+    (void) snprintf(told, sizeof told, " store=%s/n.db ", folder);
+    losing.peer = peer_new();
+    peer_script_default(losing.peer, never);
+    (void) snprintf(losing.store, sizeof losing.store, "%s/./n.db", daemon_folder());
+    rig_restart(&losing, NULL);
+    ck_assert_msg(daemon_logged(&losing.nonbis, told), "%s, see %s", told, losing.nonbis.log_path);
+    pthread_create(&thread, NULL, losing_caller, &running);
+    ck_assert(peer_wait_whole(losing.peer, 1));
+    daemon_kill(&losing.nonbis);
+    pthread_join(thread, NULL);
+    http_answer_free(&running);
+    rig_restart(&losing, NULL);
+    ck_assert(daemon_logged(&losing.nonbis, "1 command was in progress when the last run ended; its outcome is unknown"));
+    rig_end(&losing);
 }
 END_TEST
 
@@ -129,8 +213,40 @@ START_TEST(an_upstream_that_is_ourselves_is_refused)
     const char *const arguments[] = {
         "--upstream", url, "--listen", listen, "--admin", "off", "--store", "memory", NULL
     };
-    ck_assert_int_eq(run(arguments), 69);
+    ck_assert_int_eq(run(arguments), 78);
     ck_assert_ptr_nonnull(strstr(output, "itself"));
+}
+END_TEST
+
+/* --check knows what a start would find, as far as that can be told without touching store and addresses. */
+static const struct refusal checks[] = {
+    { { "--check", "--upstream", "http://127.0.0.1:3000/path", "--listen", "localhost:23330", "--admin", "[::1:2]:1",
+        "--set", "ttl=5" },
+      78,
+      { "--set ttl: expected a duration", "--listen \"localhost:23330\": ", "--admin \"[::1:2]:1\": ",
+        "--upstream \"http://127.0.0.1:3000/path\": " } },
+    { { "--check", "--print-config" }, 78, { "upstream: expected a handler" } },
+    { { "--check", "--print-config", "--upstream", "ftp://x" }, 78, { "--upstream: " } },
+    { { "--check", "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:8621" },
+      78,
+      { "admin \"127.0.0.1:8621\": listen (127.0.0.1:8621) has this address already" } },
+    { { "--check", "--upstream", "http://127.0.0.1:1", "--listen", "0.0.0.0:8621" }, 78, { "has this address already" } },
+    { { "--check", "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0" },
+      0,
+      { "valid" } },
+    { { "--check", "--upstream", "http://localhost:8620" }, 78, { "--upstream \"http://localhost:8620\": ", "itself" } },
+    { { "--check", "--upstream", "http://127.0.0.1:8622", "--set", "hard_timeout=5s" }, 0, { "valid" } },
+    { { "--check", "--upstream", "http://127.0.0.1:8622", "--route", "POST /r hard_timeout=5s" }, 0, { "valid" } },
+};
+
+START_TEST(check_tells_every_mistake_at_once)
+{
+    const struct refusal *row = &checks[_i];
+    int exit_code = run(row->arguments);
+    ck_assert_msg(exit_code == row->exit_code, "exit code %d: %s", exit_code, output);
+    for (int i = 0; i < 4 && row->words[i] != NULL; i++) {
+        ck_assert_msg(strstr(output, row->words[i]) != NULL, "'%s' is not told: %s", row->words[i], output);
+    }
 }
 END_TEST
 
@@ -182,7 +298,7 @@ END_TEST
 
 START_TEST(questions_about_itself_are_answered_and_nothing_is_started)
 {
-    const char *const version[] = { "--version", NULL };
+    const char *const version[] = { "-V", NULL };
     ck_assert_int_eq(run(version), 0);
     ck_assert_ptr_nonnull(strstr(output, "nonbisd 0."));
     const char *const help[] = { "--help", NULL };
@@ -270,6 +386,9 @@ SUITE(start)
     CASE(suite, a_port_in_use_is_refused);
     CASE(suite, a_second_nonbisd_on_one_store_is_refused_and_the_first_one_is_unharmed);
     CASE(suite, an_upstream_that_is_ourselves_is_refused);
+    CASE_LOOP(suite, check_tells_every_mistake_at_once, sizeof checks / sizeof checks[0]);
+    CASE_LOOP(suite, a_store_that_vanishes_while_it_runs_ends_the_process, 2);
+    CASE(suite, the_start_tells_where_the_store_is_and_what_became_of_one_running_command);
     CASE(suite, a_store_that_vanished_is_noticed_and_other_identity_settings_are_refused);
     CASE(suite, a_read_only_file_system_is_refused);
     CASE(suite, questions_about_itself_are_answered_and_nothing_is_started);

@@ -1,0 +1,220 @@
+/* log_test.c - the lines about requests: by them an operator finds the request that a client complains of, and the ones that need a look. */
+#include "tests/support/rig.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct rig rig;
+static char line[4096];
+
+/* The newest line that holds `text`, which is waited for. */
+static const char *line_with(const char *text)
+{
+    char more[4096];
+    ck_assert_msg(daemon_wait_logged(&rig.nonbis, text), "'%s' is not in %s", text, rig.nonbis.log_path);
+    FILE *log = fopen(rig.nonbis.log_path, "r");
+    line[0] = '\0';
+    while (fgets(more, sizeof more, log) != NULL) {
+        if (strstr(more, text) != NULL) {
+            (void) snprintf(line, sizeof line, "%s", more);
+        }
+    }
+    (void) fclose(log);
+    return line;
+}
+
+#define HOLDS(wanted) ck_assert_msg(strstr(line, (wanted)) != NULL, "'%s' is not in: %s", (wanted), line)
+#define LACKS(unwanted) ck_assert_msg(strstr(line, (unwanted)) == NULL, "'%s' is in: %s", (unwanted), line)
+
+/* " request=95e8ff43-1 " from "instance":"urn:nonbis:request:95e8ff43-1" of the answer. */
+static const char *request_of(const struct http_answer *answer)
+{
+    static char text[128];
+    const char *instance = strstr(answer->body, "urn:nonbis:request:");
+    ck_assert_ptr_nonnull(instance);
+    instance += strlen("urn:nonbis:request:");
+    (void) snprintf(text, sizeof text, " request=%.*s ", (int) strcspn(instance, "\""), instance);
+    return text;
+}
+
+/* " command=ID" from the Link of the answer. */
+static const char *command_of(const struct http_answer *answer)
+{
+    static char text[128];
+    char link[256] = "";
+    (void) http_field(answer, "Link", link, sizeof link);
+    const char *id = strstr(link, "/commands/");
+    ck_assert_ptr_nonnull(id);
+    (void) snprintf(text, sizeof text, " command=%.32s", id + strlen("/commands/"));
+    return text;
+}
+
+START_TEST(a_repeat_and_a_refusal_name_the_command_the_problem_and_the_request)
+{
+    rig_start(&rig, NULL);
+    struct http_answer first = http_post(rig.address, "/orders?token=secret", "k-1", "x");
+    RIG_EXPECT(first, 200, "executed");
+    (void) line_with("result=executed");
+    HOLDS(" info  exchange ");
+    HOLDS(command_of(&first));
+    HOLDS(" path=/orders ");
+    LACKS("secret");
+    LACKS(" problem=");
+    LACKS(" request=");
+    struct http_answer replay = http_post(rig.address, "/orders?token=secret", "k-1", "x");
+    RIG_EXPECT(replay, 200, "replayed");
+    (void) line_with("result=replayed");
+    HOLDS(command_of(&first));
+    HOLDS(" path=/orders ");
+    LACKS(" execution=");
+    struct http_answer other = http_post(rig.address, "/orders?token=secret", "k-1", "y");
+    RIG_EXPECT(other, 422, "refused");
+    (void) line_with("problem=key-reused");
+    HOLDS("result=refused status=422 ");
+    HOLDS(" differs=body ");
+    HOLDS(command_of(&first));
+    HOLDS(request_of(&other));
+    struct http_answer stranger = http_request(rig.address, "POST", "/orders?token=secret",
+                                               "Idempotency-Key: k-1\r\nAuthorization: Bearer other\r\n", "x");
+    RIG_EXPECT(stranger, 422, "refused");
+    (void) line_with("differs=credentials");
+    LACKS(" command="); /* whose it is, is nobody else's business */
+    HOLDS(request_of(&stranger));
+    http_answer_free(&first);
+    http_answer_free(&replay);
+    http_answer_free(&other);
+    http_answer_free(&stranger);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(an_outcome_that_nobody_knows_is_a_warning)
+{
+    static const struct peer_step cut[] = { { PEER_BODY, NULL, 0 }, PEER_END };
+    const char *const more[] = { "--log-level", "warn", NULL };
+    rig_start(&rig, more);
+    struct http_answer good = http_post(rig.address, "/orders", "k-0", "x");
+    RIG_EXPECT(good, 200, "executed");
+    peer_script_default(rig.peer, cut);
+    struct http_answer unknown = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(unknown, 504, "unknown");
+    (void) line_with("result=unknown");
+    HOLDS(" warn  exchange ");
+    HOLDS(" problem=outcome-unknown ");
+    HOLDS(request_of(&unknown));
+    HOLDS(" execution=1 ");
+    /* The repeat is told the same, but it is no news. */
+    struct http_answer again = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(again, 504, "unknown");
+    ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
+    ck_assert_int_eq(daemon_count_logged(&rig.nonbis, " exchange "), 1);
+    http_answer_free(&good);
+    http_answer_free(&unknown);
+    http_answer_free(&again);
+    peer_free(rig.peer);
+}
+END_TEST
+
+START_TEST(a_refusal_names_method_path_and_request)
+{
+    rig_start(&rig, NULL);
+    struct http_answer missing = http_request(rig.address, "POST", "/orders/7?token=secret", NULL, "x");
+    RIG_EXPECT(missing, 400, "");
+    (void) line_with("problem=key-missing");
+    HOLDS(" refused ");
+    HOLDS(" method=POST path=/orders/7 ");
+    HOLDS(request_of(&missing));
+    LACKS("secret");
+    /* The paths that answers name already are told apart from those that mean nothing. */
+    struct http_answer status = http_request(rig.address, "GET", "/_nonbis/v1/commands/00", NULL, NULL);
+    ck_assert_int_eq(status.status, 404);
+    ck_assert_ptr_nonnull(strstr(status.body, "status queries are not in this version"));
+    struct http_answer nothing = http_request(rig.address, "GET", "/_nonbis/x", NULL, NULL);
+    ck_assert_int_eq(nothing.status, 404);
+    ck_assert_ptr_nonnull(strstr(nothing.body, "there is nothing at this path"));
+    http_answer_free(&missing);
+    http_answer_free(&status);
+    http_answer_free(&nothing);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(a_pass_through_line_has_a_word_a_reason_and_the_request)
+{
+    static const struct peer_step cut[] = { PEER_END };
+    rig_start(&rig, NULL);
+    struct http_answer good = http_request(rig.address, "GET", "/a?token=secret", NULL, NULL);
+    RIG_EXPECT(good, 200, "");
+    (void) line_with(" relay result=passed status=200 ");
+    HOLDS(" method=GET path=/a ");
+    LACKS("secret");
+    LACKS(" why=");
+    LACKS(" request=");
+    peer_script_default(rig.peer, cut);
+    struct http_answer bad = http_request(rig.address, "GET", "/b", NULL, NULL);
+    RIG_EXPECT(bad, 502, "");
+    (void) line_with(" relay result=failed status=502 why=\"");
+    HOLDS(" path=/b ");
+    HOLDS(request_of(&bad));
+    http_answer_free(&good);
+    http_answer_free(&bad);
+    rig_end(&rig);
+}
+END_TEST
+
+/* The disk is a small file system of this test's own. */
+START_TEST(a_full_disk_is_told_once_and_every_refused_claim_is_one_line)
+{
+    static char block[4096];
+    char disk[700];
+    char ballast[800];
+    (void) snprintf(disk, sizeof disk, "%s/disk", daemon_folder());
+    (void) snprintf(ballast, sizeof ballast, "%s/ballast", disk);
+    ck_assert_int_eq(mkdir(disk, 0700), 0);
+    if (mount("tmpfs", disk, "tmpfs", 0, "size=32m,mode=0700") != 0) {
+        FIGURE("full disk in the log: not tested, this machine lets nobody mount");
+        return;
+    }
+    rig.peer = peer_new();
+    (void) snprintf(rig.store, sizeof rig.store, "%.500s/n.db", disk);
+    rig_restart(&rig, NULL);
+    ck_assert(daemon_logged(&rig.nonbis, "is in memory (tmpfs): a power loss or a reboot forgets every key"));
+    int fd = open(ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    while (write(fd, block, sizeof block) > 0) {
+    }
+    close(fd);
+    int refused = 0;
+    for (int i = 0; i < 300 && refused < 5; i++) { /* the first ones fit into what the files have of room */
+        char key[16];
+        (void) snprintf(key, sizeof key, "k-%d", i);
+        struct http_answer answer = http_post(rig.address, "/orders", key, "x");
+        refused += answer.status == 503;
+        http_answer_free(&answer);
+    }
+    ck_assert_int_eq(refused, 5);
+    ck_assert(daemon_wait_logged_times(&rig.nonbis, "reason=store store_result=full", 5));
+    ck_assert_int_eq(daemon_count_logged(&rig.nonbis, "reason=store store_result=full"), 5);
+    ck_assert_int_eq(daemon_count_logged(&rig.nonbis, "Z error store "), 1);
+    ck_assert(!daemon_logged(&rig.nonbis, " sqlite "));
+    ck_assert(daemon_wait_logged(&rig.nonbis, "warn  readiness message=\"off: disk-nearly-full\""));
+    ck_assert_int_eq(unlink(ballast), 0);
+    ck_assert(daemon_wait_logged(&rig.nonbis, "info  readiness message=on"));
+    ck_assert_int_eq(daemon_count_logged(&rig.nonbis, " readiness "), 2);
+    ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
+    peer_free(rig.peer);
+    ck_assert_int_eq(umount(disk), 0);
+}
+END_TEST
+
+SUITE(log_lines)
+{
+    Suite *suite = suite_create("integration/log");
+    CASE(suite, a_repeat_and_a_refusal_name_the_command_the_problem_and_the_request);
+    CASE(suite, an_outcome_that_nobody_knows_is_a_warning);
+    CASE(suite, a_refusal_names_method_path_and_request);
+    CASE(suite, a_pass_through_line_has_a_word_a_reason_and_the_request);
+    CASE(suite, a_full_disk_is_told_once_and_every_refused_claim_is_one_line);
+    return suite;
+}
