@@ -92,7 +92,7 @@ END_TEST
 
 START_TEST(an_outcome_that_nobody_knows_is_a_warning)
 {
-    static const struct peer_step cut[] = { { PEER_BODY, NULL, 0 }, PEER_END };
+    static const struct peer_step cut[] = { { PEER_BODY, NULL, 0 }, { PEER_RESET, NULL, 0 }, PEER_END };
     const char *const more[] = { "--log-level", "warn", NULL };
     rig_start(&rig, more);
     struct http_answer good = http_post(rig.address, "/orders", "k-0", "x");
@@ -143,7 +143,7 @@ END_TEST
 
 START_TEST(a_pass_through_line_has_a_word_a_reason_and_the_request)
 {
-    static const struct peer_step cut[] = { PEER_END };
+    static const struct peer_step cut[] = { { PEER_RESET, NULL, 0 }, PEER_END };
     rig_start(&rig, NULL);
     struct http_answer good = http_request(rig.address, "GET", "/a?token=secret", NULL, NULL);
     RIG_EXPECT(good, 200, "");

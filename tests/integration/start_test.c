@@ -220,10 +220,10 @@ END_TEST
 
 /* --check knows what a start would find, as far as that can be told without touching store and addresses. */
 static const struct refusal checks[] = {
-    { { "--check", "--upstream", "http://127.0.0.1:3000/path", "--listen", "localhost:23330", "--admin", "[::1:2]:1",
+    { { "--check", "--upstream", "http://127.0.0.1:3000/path", "--listen", "localhost:23330", "--admin", "[::1z]:1",
         "--set", "ttl=5" },
       78,
-      { "--set ttl: expected a duration", "--listen \"localhost:23330\": ", "--admin \"[::1:2]:1\": ",
+      { "--set ttl: expected a duration", "--listen \"localhost:23330\": ", "--admin \"[::1z]:1\": ",
         "--upstream \"http://127.0.0.1:3000/path\": " } },
     { { "--check", "--print-config" }, 78, { "upstream: expected a handler" } },
     { { "--check", "--print-config", "--upstream", "ftp://x" }, 78, { "--upstream: " } },
