@@ -17,7 +17,8 @@ enum {
     EXIT_ADDRESS = 69,
     EXIT_SOFTWARE_START = 70,
     EXIT_CONFIGURATION = 78,
-    MAIN_TEXT_MAX = 256 * 1024, HEAP_STEP_BYTES = 256 * 1024,
+    MAIN_TEXT_MAX = 256 * 1024,
+    HEAP_STEP_BYTES = 256 * 1024,
     SWEEP_EVERY_MS = 1000
 };
 
@@ -323,13 +324,13 @@ static int serve(struct server *server, struct buf *error)
         log_hold();
         loop_on_idle(server->loop, flush_log, NULL);
         loop_run(server->loop);
-        log_flush();
         exit_code = server->stop.exit_code;
         log_message(LOG_INFO, "exit", "code %d", exit_code);
     } else {
         (void) fail(exit_code, error);
     }
     close_all(server);
+    log_flush(); /* what was held, also by the closing */
     return exit_code;
 }
 
@@ -365,7 +366,7 @@ int main(int argc, char **argv)
     buf_init(&text, MAIN_TEXT_MAX);
     (void) umask(0077);
     (void) signal(SIGPIPE, SIG_IGN);
-    (void) mallopt(M_ARENA_MAX, 2);        /* two threads */
+    (void) mallopt(M_ARENA_MAX, 2);             /* two threads */
     (void) mallopt(M_TOP_PAD, HEAP_STEP_BYTES); /* heaps grow in larger steps: fewer system calls */
     int exit_code = settings_read(&server.settings, &action, argc, argv, environ, &text);
     bool asks_about_itself = action == ACTION_HELP || action == ACTION_VERSION;

@@ -123,8 +123,8 @@ static void settle_store(struct reading *reading, char *const *environment)
         reading_take_value(reading, row, buf_view(&path), SOURCE_DEFAULT, VIEW("store"));
     } else {
         reading_tell(reading, VIEW("store"),
-             "no place is known for it: none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is an absolute "
-             "path; give --store FILE, or --store memory\n");
+                     "no place is known for it: none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is an absolute "
+                     "path; give --store FILE, or --store memory\n");
         reading->wrong_configuration = true;
     }
     buf_fini(&path);
@@ -290,7 +290,8 @@ static void settle(struct reading *reading, char *const *environment)
     bool needed = reading->action == ACTION_RUN || reading->check;
     /* A flag that could not be read may have been meant to be it. */
     if (needed && !reading->wrong_usage && settings->upstream[0] == '\0' && !reading->bad[upstream - setting_table]) {
-        reading_tell(reading, VIEW("upstream"), "expected a handler to forward to, such as --upstream http://127.0.0.1:3000\n");
+        reading_tell(reading, VIEW("upstream"),
+                     "expected a handler to forward to, such as --upstream http://127.0.0.1:3000\n");
         reading->wrong_configuration = true;
     }
 }

@@ -339,8 +339,7 @@ bool route_parse(struct route *route, struct view text, const struct settings *d
         return refuse(error, "METHOD PATH [OPTION=VALUE ...] of at most 4096 bytes", text);
     }
     struct draft draft = {
-        .answer_default =
-            defaults->sources[setting_find(VIEW("answer_timeout")) - setting_table] == SOURCE_DEFAULT,
+        .answer_default = defaults->sources[setting_find(VIEW("answer_timeout")) - setting_table] == SOURCE_DEFAULT,
         .route = { .key_required = true,
                    .retention = { defaults->ttl_ms, defaults->tombstone_ttl_ms },
                    .answer_timeout_ms = defaults->answer_timeout_ms,

@@ -29,7 +29,7 @@ static enum edge_take arrival_refuse(const struct arrival *a, const struct answe
     uint64_t request = answer_problem(a->flow, a->request, &whole);
     /* A target that could not be read is shown only where it cannot hold a user name. */
     struct view raw = a->head->target;
-    struct view path = a->guard.target.path.len > 0 ? a->guard.target.path
+    struct view path = a->guard.target.path.len > 0       ? a->guard.target.path
                        : view_starts_with(raw, VIEW("/")) ? raw
                                                           : VIEW("");
     struct log_line line;

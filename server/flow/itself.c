@@ -97,9 +97,9 @@ bool itself_is_taken(const char *one, const char *other)
     }
     struct addrinfo *ours = resolve(one_host);
     struct addrinfo *theirs = resolve(other_host);
-    bool taken = ours != NULL && theirs != NULL && ours->ai_addr->sa_family == theirs->ai_addr->sa_family &&
-                 (same_address(ours->ai_addr, theirs->ai_addr) || is_wildcard(ours->ai_addr) ||
-                  is_wildcard(theirs->ai_addr));
+    bool taken =
+        ours != NULL && theirs != NULL && ours->ai_addr->sa_family == theirs->ai_addr->sa_family &&
+        (same_address(ours->ai_addr, theirs->ai_addr) || is_wildcard(ours->ai_addr) || is_wildcard(theirs->ai_addr));
     if (ours != NULL) {
         freeaddrinfo(ours);
     }

@@ -142,11 +142,12 @@ int64_t key_index_next(const struct key_index *index, const uint8_t hash[KEY_IND
 }
 
 /* Later slots of the same run; a run ends at a free slot. */
-static bool slot_has_twin(const struct key_index *index, size_t first, bool (*same)(void *context, int64_t a, int64_t b),
-                          void *context)
+static bool slot_has_twin(const struct key_index *index, size_t first,
+                          bool (*same)(void *context, int64_t a, int64_t b), void *context)
 {
     const struct slot *one = &index->slots[first];
-    for (size_t at = (first + 1) & (index->size - 1); index->slots[at].row != ROW_FREE; at = (at + 1) & (index->size - 1)) {
+    for (size_t at = (first + 1) & (index->size - 1); index->slots[at].row != ROW_FREE;
+         at = (at + 1) & (index->size - 1)) {
         const struct slot *two = &index->slots[at];
         if (two->row > 0 && two->tag == one->tag && same(context, one->row, two->row)) {
             return true;
@@ -155,7 +156,8 @@ static bool slot_has_twin(const struct key_index *index, size_t first, bool (*sa
     return false;
 }
 
-bool key_index_any_twins(const struct key_index *index, bool (*same)(void *context, int64_t a, int64_t b), void *context)
+bool key_index_any_twins(const struct key_index *index, bool (*same)(void *context, int64_t a, int64_t b),
+                         void *context)
 {
     for (size_t i = 0; i < index->size; i++) {
         if (index->slots[i].row > 0 && slot_has_twin(index, i, same, context)) {

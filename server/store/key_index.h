@@ -28,7 +28,8 @@ bool key_index_remove(struct key_index *index, const uint8_t hash[KEY_INDEX_HASH
 int64_t key_index_next(const struct key_index *index, const uint8_t hash[KEY_INDEX_HASH_BYTES], size_t *cursor);
 
 /* A walk over everything: true as soon as `same` says so of two rows with equal tags. */
-bool key_index_any_twins(const struct key_index *index, bool (*same)(void *context, int64_t a, int64_t b), void *context);
+bool key_index_any_twins(const struct key_index *index, bool (*same)(void *context, int64_t a, int64_t b),
+                         void *context);
 
 void key_index_settle(struct key_index *index); /* committed, or begun: what was changed stays */
 void key_index_undo(struct key_index *index);   /* back to what it was at the last settle */

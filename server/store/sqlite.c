@@ -31,8 +31,8 @@ enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, 
     enum store_result result = sqlite_is_full(code) ? STORE_FULL : STORE_FAILED;
     bool told = result == STORE_FULL && sqlite->full_told; /* once, until there is room again */
     sqlite->full_told = sqlite->full_told || result == STORE_FULL;
-    log_message(told ? LOG_DEBUG : LOG_ERROR, "store", "could not %s: %s (%d: %s); the transaction is undone", tried, sqlite3_errstr(code),
-                code, sqlite3_errmsg(sqlite->db));
+    log_message(told ? LOG_DEBUG : LOG_ERROR, "store", "could not %s: %s (%d: %s); the transaction is undone", tried,
+                sqlite3_errstr(code), code, sqlite3_errmsg(sqlite->db));
     return result;
 }
 

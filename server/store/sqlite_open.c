@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,32 +175,10 @@ static bool open_take_lock(struct opening *opening)
 
 /* --- the database --- */
 
-/* An open that is refused says why, in its own words. */
-static _Thread_local bool opening_now;
-
-static void sqlite_log(void *context, int code, const char *message)
-{
-    (void) context;
-    /* Routine: the log of a crashed process was read. A full disk is told by sqlite_failed. */
-    bool notice = (code & 0xFF) == SQLITE_NOTICE;
-    bool told = opening_now || (code & 0xFF) == SQLITE_FULL;
-    log_message(notice ? LOG_INFO : told ? LOG_DEBUG : LOG_WARN, "sqlite", "%s (%d)", message, code);
-}
-
-static void sqlite_library_start(void)
-{
-    if (sqlite3_config(SQLITE_CONFIG_LOG, sqlite_log, NULL) != SQLITE_OK) {
-        log_message(LOG_WARN, "sqlite", "SQLite was started before its log could be set: its warnings are lost");
-    }
-    (void) sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* counting costs a mutex per allocation */
-    (void) sqlite3_initialize();
-}
-
 static bool open_database(struct opening *opening)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sqlite_store *sqlite = opening->sqlite;
-    (void) pthread_once(&once, sqlite_library_start);
+    sqlite_library_start();
     mode_t mask = umask(0077); /* 0600, which the -wal file takes over (docs/facts.md 38) */
     int code = sqlite3_open_v2(opening->path, &sqlite->db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
@@ -424,7 +401,8 @@ static bool open_index_keys(struct opening *opening)
         return open_refuse_code(opening, "reading its keys", sqlite3_errmsg(sqlite->db));
     }
     if (twice) {
-        return open_refuse(opening, STORE_EXIT_UNUSABLE, "it is damaged: two commands have the same key. Keep a copy of it and of its -wal file");
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "it is damaged: two commands have the same key. Keep a copy of it and of its -wal file");
     }
     return true;
 }
@@ -495,7 +473,7 @@ struct store *store_open_sqlite(const struct store_options *options, struct buf 
     opening.sqlite = memory_new(sizeof *opening.sqlite);
     opening.sqlite->store.ops = &sqlite_class;
     opening.sqlite->lock.fd = -1;
-    opening_now = true;
+    sqlite_library_hush(true);
     bool opened = open_all(&opening);
     if (opened) {
         sqlite_place_set(opening.sqlite, opening.path, opening.lock_path);
@@ -504,7 +482,7 @@ struct store *store_open_sqlite(const struct store_options *options, struct buf 
         free(opening.path);
         free(opening.lock_path);
     }
-    opening_now = false;
+    sqlite_library_hush(false);
     free(opening.directory);
     *exit_code = opening.exit_code;
     return opened ? &opening.sqlite->store : NULL;

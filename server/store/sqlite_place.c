@@ -94,9 +94,10 @@ bool sqlite_place_holds(struct sqlite_store *sqlite, int64_t monotonic_ms)
     if (fault == NULL) {
         return true;
     }
-    log_message(LOG_ERROR, "store",
-                "%s is not the file that this process opened any more: %s. No new command is claimed: what is stored from "
-                "here on would not be found by the next start. Bring the store's files back before that",
-                path, fault);
+    log_message(
+        LOG_ERROR, "store",
+        "%s is not the file that this process opened any more: %s. No new command is claimed: what is stored from "
+        "here on would not be found by the next start. Bring the store's files back before that",
+        path, fault);
     return false;
 }

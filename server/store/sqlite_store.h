@@ -42,7 +42,7 @@ struct sqlite_store {
     sqlite3 *db;
     sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
     struct lock_file lock;
-    struct key_index *keys; /* which row holds a key */
+    struct key_index *keys;            /* which row holds a key */
     char *path, *lock_path, *log_path; /* resolved; NULL until it is open */
     ino_t log_inode;                   /* 0: not seen yet */
     int64_t place_again_ms;            /* monotonic: of the next look at these files */
@@ -76,6 +76,10 @@ enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, 
 enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms);
 
 /* sqlite_open.c defines store_open_sqlite of store.h. */
+
+/* sqlite_library.c. While this thread hushes it, its words go to debug: an open that is refused says why in our own. */
+void sqlite_library_start(void);
+void sqlite_library_hush(bool on);
 
 /* sqlite_place.c: owns the three paths. `holds` looks once a second at most; false: the files are gone or others, and that was logged. */
 void sqlite_place_set(struct sqlite_store *sqlite, char *path, char *lock_path);

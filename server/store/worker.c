@@ -24,8 +24,8 @@
 
 enum {
     IDLE_TICK_MS = 2000, /* housekeeping looks in at least this often */
-    DESK_TASKS = 32,     /* a loop hands over so many at once, even in mid-turn: then both threads work at the same time */
-    HOMES_MAX = 64       /* loops that one posting round serves; more just take another wake-up */
+    DESK_TASKS = 32, /* a loop hands over so many at once, even in mid-turn: then both threads work at the same time */
+    HOMES_MAX = 64   /* loops that one posting round serves; more just take another wake-up */
 };
 
 enum pass { PASS_EVERYTHING, PASS_NO_NEW_CLAIMS, PASS_READS_ONLY, PASS_OUTCOMES_ONLY };

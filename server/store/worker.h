@@ -55,7 +55,7 @@ struct store_worker_figures {
 struct store_desk;
 struct store_desk *store_desk_open(struct store_worker *worker, struct loop *loop);
 bool store_desk_submit(struct store_desk *desk, struct store_task *task); /* as store_worker_submit */
-void store_desk_close(struct store_desk *desk);                          /* after loop_free */
+void store_desk_close(struct store_desk *desk);                           /* after loop_free */
 
 struct store_worker *store_worker_start(struct store *store, const struct store_worker_options *options);
 /* False: the budget of that kind is used up, nothing was queued. FINISH is never refused. Any thread. */

@@ -98,9 +98,8 @@ START_TEST(a_port_in_use_is_refused)
     ck_assert_int_eq(run(arguments), 69);
     ck_assert_ptr_nonnull(strstr(output, rig.address));
     ck_assert_ptr_nonnull(strstr(output, "in use"));
-    const char *const with_store[] = {
-        "--upstream", "http://127.0.0.1:1", "--listen", rig.address, "--admin", "off", "--store", "%s/new.db", NULL
-    };
+    const char *const with_store[] = { "--upstream", "http://127.0.0.1:1", "--listen", rig.address, "--admin", "off",
+                                       "--store",    "%s/new.db",          NULL };
     char path[700];
     ck_assert_int_eq(run(with_store), 69);
     (void) snprintf(path, sizeof path, "%s/new.db.lock", daemon_folder());
@@ -178,7 +177,8 @@ START_TEST(the_start_tells_where_the_store_is_and_what_became_of_one_running_com
     pthread_join(thread, NULL);
     http_answer_free(&running);
     rig_restart(&losing, NULL);
-    ck_assert(daemon_logged(&losing.nonbis, "1 command was in progress when the last run ended; its outcome is unknown"));
+    ck_assert(
+        daemon_logged(&losing.nonbis, "1 command was in progress when the last run ended; its outcome is unknown"));
     rig_end(&losing);
 }
 END_TEST
@@ -223,18 +223,22 @@ static const struct refusal checks[] = {
     { { "--check", "--upstream", "http://127.0.0.1:3000/path", "--listen", "localhost:23330", "--admin", "[::1z]:1",
         "--set", "ttl=5" },
       78,
-      { "--set ttl: expected a duration", "--listen \"localhost:23330\": ", "--admin \"[::1z]:1\": ",
-        "--upstream \"http://127.0.0.1:3000/path\": " } },
+      { "--set ttl: expected a duration",
+        "--listen \"localhost:23330\": ", "--admin \"[::1z]:1\": ", "--upstream \"http://127.0.0.1:3000/path\": " } },
     { { "--check", "--print-config" }, 78, { "upstream: expected a handler" } },
     { { "--check", "--print-config", "--upstream", "ftp://x" }, 78, { "--upstream: " } },
     { { "--check", "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:8621" },
       78,
       { "admin \"127.0.0.1:8621\": listen (127.0.0.1:8621) has this address already" } },
-    { { "--check", "--upstream", "http://127.0.0.1:1", "--listen", "0.0.0.0:8621" }, 78, { "has this address already" } },
+    { { "--check", "--upstream", "http://127.0.0.1:1", "--listen", "0.0.0.0:8621" },
+      78,
+      { "has this address already" } },
     { { "--check", "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0" },
       0,
       { "valid" } },
-    { { "--check", "--upstream", "http://localhost:8620" }, 78, { "--upstream \"http://localhost:8620\": ", "itself" } },
+    { { "--check", "--upstream", "http://localhost:8620" },
+      78,
+      { "--upstream \"http://localhost:8620\": ", "itself" } },
     { { "--check", "--upstream", "http://127.0.0.1:8622", "--set", "hard_timeout=5s" }, 0, { "valid" } },
     { { "--check", "--upstream", "http://127.0.0.1:8622", "--route", "POST /r hard_timeout=5s" }, 0, { "valid" } },
 };

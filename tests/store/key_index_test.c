@@ -80,12 +80,14 @@ START_TEST(it_grows_and_finds_every_row)
 {
     struct key_index *index = key_index_new();
     for (unsigned i = 1; i <= 50000; i++) {
-        uint8_t hash[KEY_INDEX_HASH_BYTES] = { (uint8_t) i, (uint8_t) (i >> 8), (uint8_t) (i * 31), (uint8_t) (i * 17) };
+        uint8_t hash[KEY_INDEX_HASH_BYTES] = { (uint8_t) i, (uint8_t) (i >> 8), (uint8_t) (i * 31),
+                                               (uint8_t) (i * 17) };
         key_index_add(index, hash, i);
     }
     ck_assert_uint_eq(key_index_count(index), 50000);
     for (unsigned i = 1; i <= 50000; i++) {
-        uint8_t hash[KEY_INDEX_HASH_BYTES] = { (uint8_t) i, (uint8_t) (i >> 8), (uint8_t) (i * 31), (uint8_t) (i * 17) };
+        uint8_t hash[KEY_INDEX_HASH_BYTES] = { (uint8_t) i, (uint8_t) (i >> 8), (uint8_t) (i * 31),
+                                               (uint8_t) (i * 17) };
         size_t cursor = 0;
         int64_t row;
         do {

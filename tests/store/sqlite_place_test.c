@@ -9,8 +9,9 @@ static char directory[64], path[80], other[96];
 static const struct {
     const char *suffix;
     bool replaced;
-} losses[] = { { "", false },     { "", true },     { ".lock", false },
-               { ".lock", true }, { "-wal", false }, { "-wal", true } };
+} losses[] = {
+    { "", false }, { "", true }, { ".lock", false }, { ".lock", true }, { "-wal", false }, { "-wal", true }
+};
 enum { LOSSES = sizeof losses / sizeof losses[0] };
 
 static void lose(const char *suffix, bool replaced)

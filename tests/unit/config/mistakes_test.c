@@ -124,15 +124,11 @@ START_TEST(all_mistakes_are_told_in_one_run_each_once)
                                   "POST x", "--route", "POST /a key=no",     NULL };
     ck_assert_int_eq(read_all(environment, flags), 64); /* wrong usage is told first by the code */
     ck_assert_msg(line_count(errors) == 9, "%s", errors);
-    const char *const lines[] = { "NONBIS_TTTL: no setting",
-                                  "NONBIS_TTL: expected",
-                                  "NONBIS_HARD_TIMEOUT: expected",
-                                  "\"stray\": stray argument",
-                                  "\"--lisen\": unknown flag",
-                                  "--set \"nope\": no setting",
-                                  "store: no place",
-                                  "--route \"POST x\": ",
-                                  "--route \"POST /a key=no\": " };
+    const char *const lines[] = {
+        "NONBIS_TTTL: no setting",   "NONBIS_TTL: expected",      "NONBIS_HARD_TIMEOUT: expected",
+        "\"stray\": stray argument", "\"--lisen\": unknown flag", "--set \"nope\": no setting",
+        "store: no place",           "--route \"POST x\": ",      "--route \"POST /a key=no\": "
+    };
     const char *at = errors;
     for (size_t i = 0; i < COUNT(lines); i++) {
         ck_assert_msg(strncmp(at, lines[i], strlen(lines[i])) == 0, "line %zu: %s", i, at);

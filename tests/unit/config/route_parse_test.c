@@ -179,8 +179,9 @@ START_TEST(a_hard_timeout_below_an_answer_timeout_that_was_asked_for_is_refused)
     }
     buf_init(&error, 4096);
     ck_assert(!route_parse(&route, VIEW("POST /r hard_timeout=5s"), &asked, &error));
-    ck_assert(view_equal(buf_view(&error), VIEW("expected answer_timeout (30s) to be at most hard_timeout (5s); give the "
-                                                "route its own answer_timeout")));
+    ck_assert(
+        view_equal(buf_view(&error), VIEW("expected answer_timeout (30s) to be at most hard_timeout (5s); give the "
+                                          "route its own answer_timeout")));
     buf_fini(&error);
 }
 END_TEST
