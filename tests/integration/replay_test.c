@@ -275,7 +275,7 @@ START_TEST(the_handler_gets_the_request_as_received_and_what_nonbis_adds)
         ck_assert_ptr_nonnull(request_line_of(&request, "Nonbis-Command-Id", value, sizeof value));
         ck_assert_uint_eq(strlen(value), 32);
         if (i == 1) {
-            (void) snprintf(id_first, sizeof id_first, "%s", value);
+            (void) snprintf(id_first, sizeof id_first, "%.63s", value);
         } else {
             ck_assert_str_eq(value, id_first); /* the command keeps its id over executions */
         }
