@@ -61,7 +61,8 @@ struct decision decide_by(const struct decision_table *table, const struct recor
         if (credential_differs(&found->credential, asked->credential)) {
             match = MATCH_OTHER_CREDENTIAL;
             differs = DIFFERS_CREDENTIALS;
-        } else if ((differs = fingerprint_differs(&found->fingerprint, asked->fingerprint)) != 0) {
+        } else if (asked->fingerprint != NULL &&
+                   (differs = fingerprint_differs(&found->fingerprint, asked->fingerprint)) != 0) {
             match = MATCH_OTHER_PAYLOAD;
         }
     }

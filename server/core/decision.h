@@ -21,7 +21,7 @@ enum verdict {
 enum match { MATCH_SAME, MATCH_OTHER_PAYLOAD, MATCH_OTHER_CREDENTIAL, MATCH_COUNT };
 
 struct asked {
-    const struct fingerprint *fingerprint;
+    const struct fingerprint *fingerprint; /* NULL: a status query has no payload to compare */
     const struct credential *credential; /* present=false when the guard is off */
     bool may_wait;                       /* waiting was asked for, is allowed, and there is room */
 };

@@ -1,6 +1,6 @@
 /* key_index.h - which row holds a key: a table in memory over the rows of the SQLite store, instead of a UNIQUE index on random bytes, which
- * costs a page of the log for every claim (docs/facts.md 21b). Built at start by one scan; 24 bytes a key. Owns its memory; knows no
- * SQLite. One thread at a time.
+ * costs a page of the log for every claim (docs/facts.md 21b). Built at start by one scan; 24 bytes a key. A second one finds rows by command
+ * id. Owns its memory; knows no SQLite. One thread at a time.
  *
  * A hit is a candidate: only the first half of the hash is kept, so the reader compares the row (hash, tenant, key). What a transaction changed
  * here is undone with it. */

@@ -15,7 +15,8 @@
 enum { BUCKETS_FIRST = 1024 };
 
 struct entry {
-    struct entry *next; /* of its bucket */
+    struct entry *next;       /* of its bucket */
+    struct entry *next_by_id; /* of its bucket in by_id */
     uint64_t hash;
     int64_t row;
     char *tenant_text, *key_text, *request;
@@ -30,7 +31,7 @@ struct change {
 
 struct memory_store {
     struct store store; /* first */
-    struct entry **buckets;
+    struct entry **buckets, **by_id; /* by hash of tenant and key; by command id */
     size_t bucket_count, entry_count;
     int64_t next_row, next_row_before; /* the latter: as the transaction found it */
     struct change *changes;
@@ -91,10 +92,21 @@ static void entry_free(struct entry *entry)
     }
 }
 
+/* Ids are random already. */
+static struct entry **bucket_by_id(const struct memory_store *memory, const uint8_t command_id[COMMAND_ID_BYTES])
+{
+    uint64_t hash;
+    memcpy(&hash, command_id, sizeof hash);
+    return &memory->by_id[hash % memory->bucket_count];
+}
+
 static void entry_link(struct memory_store *memory, struct entry *entry)
 {
     struct entry **bucket = &memory->buckets[entry->hash % memory->bucket_count];
     entry->next = *bucket;
+    *bucket = entry;
+    bucket = bucket_by_id(memory, entry->record.command_id);
+    entry->next_by_id = *bucket;
     *bucket = entry;
     memory->entry_count++;
 }
@@ -106,6 +118,11 @@ static void entry_unlink(struct memory_store *memory, struct entry *entry)
         at = &(*at)->next;
     }
     *at = entry->next;
+    at = bucket_by_id(memory, entry->record.command_id);
+    while (*at != entry) {
+        at = &(*at)->next_by_id;
+    }
+    *at = entry->next_by_id;
     memory->entry_count--;
 }
 
@@ -115,6 +132,8 @@ static void buckets_grow(struct memory_store *memory)
     size_t old_count = memory->bucket_count;
     memory->bucket_count = old_count * 2;
     memory->buckets = memory_new(memory->bucket_count * sizeof(struct entry *));
+    free(memory->by_id);
+    memory->by_id = memory_new(memory->bucket_count * sizeof(struct entry *));
     memory->entry_count = 0;
     for (size_t i = 0; i < old_count; i++) {
         for (struct entry *entry = old[i], *next; entry != NULL; entry = next) {
@@ -212,7 +231,7 @@ static enum store_result memory_claim(struct store *store, const struct store_cl
                                       struct store_found *found)
 {
     struct memory_store *memory = memory_store_of(store);
-    struct asked asked = { &claim->fingerprint, &claim->credential, claim->may_wait };
+    struct asked asked = store_asked(claim);
     struct entry *old = entry_find(memory, claim->tenant, claim->key);
     struct entry *seen = memory_seen(memory, old, now_ms);
     if (seen != NULL) {
@@ -222,7 +241,7 @@ static enum store_result memory_claim(struct store *store, const struct store_cl
     found->decision = decide(seen != NULL ? &seen->record : NULL, &asked, now_ms);
     if (found->decision.verdict == VERDICT_REPLAY) {
         found->response = stored_response_new(&seen->record, seen->response->fields, seen->response->body);
-    } else if (found->decision.verdict == VERDICT_FORWARD && claim->may_claim) {
+    } else if (found->decision.verdict == VERDICT_FORWARD && store_may_write(claim)) {
         if (!record_claim(&found->record, claim->command_id, &claim->fingerprint, &claim->credential, claim->run_ms_max,
                           now_ms)) {
             return STORE_FAILED;
@@ -253,16 +272,35 @@ static enum store_result memory_finish(struct store *store, const struct store_f
     return STORE_OK;
 }
 
-static enum store_result memory_look_up(struct store *store, struct view tenant, struct view key, int64_t now_ms,
-                                        struct store_found *found)
+static void memory_tell(const struct entry *entry, struct store_found *found)
 {
-    struct memory_store *memory = memory_store_of(store);
-    struct entry *entry = memory_seen(memory, entry_find(memory, tenant, key), now_ms);
     if (entry != NULL) {
         found->record = entry->record;
         found->row = entry->row;
         found->request = memory_text(view_of(entry->request));
     }
+}
+
+static enum store_result memory_look_up(struct store *store, struct view tenant, struct view key, int64_t now_ms,
+                                        struct store_found *found)
+{
+    struct memory_store *memory = memory_store_of(store);
+    memory_tell(memory_seen(memory, entry_find(memory, tenant, key), now_ms), found);
+    return STORE_OK;
+}
+
+static enum store_result memory_look_up_id(struct store *store, struct view tenant,
+                                           const uint8_t command_id[COMMAND_ID_BYTES], int64_t now_ms,
+                                           struct store_found *found)
+{
+    struct memory_store *memory = memory_store_of(store);
+    struct entry *entry = *bucket_by_id(memory, command_id);
+    while (entry != NULL && !(memcmp(entry->record.command_id, command_id, COMMAND_ID_BYTES) == 0 &&
+                              view_equal(entry->tenant, tenant))) {
+        entry = entry->next_by_id;
+    }
+    found->key = entry != NULL ? memory_text(entry->key) : NULL;
+    memory_tell(memory_seen(memory, entry, now_ms), found);
     return STORE_OK;
 }
 
@@ -276,9 +314,12 @@ static enum store_result memory_void_key(struct store *store, const struct store
         found->record = seen->record;
         found->row = seen->row;
     }
-    if (claim->may_claim && record_void(&found->record, claim->command_id, &claim->credential, retention, now_ms)) {
+    if (store_may_write(claim) && record_void(&found->record, claim->command_id, &claim->credential, retention, now_ms)) {
         memory_put(memory, claim, old, seen != NULL, found);
         found->claimed = true;
+    }
+    if (found->row != 0) {
+        found->request = memory_text(view_of(entry_find(memory, claim->tenant, claim->key)->request));
     }
     return STORE_OK;
 }
@@ -348,6 +389,7 @@ static void memory_close(struct store *store)
         }
     }
     free(memory->buckets);
+    free(memory->by_id);
     free(memory->changes);
     free(memory);
 }
@@ -360,6 +402,7 @@ static const struct store_class memory_class = {
     .claim = memory_claim,
     .finish = memory_finish,
     .look_up = memory_look_up,
+    .look_up_id = memory_look_up_id,
     .void_key = memory_void_key,
     .sweep = memory_sweep,
     .touch = memory_touch,
@@ -374,6 +417,7 @@ struct store *store_open_memory(const struct store_options *options)
     memory->store.ops = &memory_class;
     memory->bucket_count = BUCKETS_FIRST;
     memory->buckets = memory_new(memory->bucket_count * sizeof(struct entry *));
+    memory->by_id = memory_new(memory->bucket_count * sizeof(struct entry *));
     memory->next_row = 1;
     digest_random(memory->hash_key, sizeof memory->hash_key);
     digest_random(info->store_id, sizeof info->store_id);

@@ -52,6 +52,7 @@ static enum store_result sqlite_begin(struct store *store)
     }
     sqlite->changes_before = sqlite3_total_changes64(sqlite->db);
     key_index_settle(sqlite->keys);
+    key_index_settle(sqlite->ids);
     return STORE_OK;
 }
 
@@ -65,6 +66,7 @@ static void sqlite_rollback(struct store *store)
         }
     }
     key_index_undo(sqlite->keys);
+    key_index_undo(sqlite->ids);
     /* What this transaction may have written of them is gone: the next one writes them again. */
     sqlite->time_recorded_ms = 0;
     sqlite->window_recorded_ms = 0;
@@ -129,8 +131,23 @@ static enum store_result sqlite_commit(struct store *store)
 
 /* --- operations on one key --- */
 
-/* The row of a key as it counts now: one that time has freed reads as none (`found` zeroed); it is in `row` all the
- * same. */
+/* One that time has freed counts as none. */
+static void sqlite_note_seen(struct sqlite_store *sqlite, const struct sqlite_row *row, int64_t now_ms,
+                             struct store_found *found)
+{
+    if (row->row == 0) {
+        return;
+    }
+    if (record_state_at(&row->record, now_ms) == RECORD_ABSENT) {
+        store_window_close(&sqlite->store, &row->record);
+        return;
+    }
+    found->record = row->record;
+    found->row = row->row;
+}
+
+/* The row of a key as it counts now: one that time has freed reads as none (`found` without record); it is in `row`
+ * all the same. */
 static enum store_result sqlite_see(struct sqlite_store *sqlite, struct view tenant, struct view key, int64_t now_ms,
                                     struct sqlite_row *row, struct store_found *found)
 {
@@ -141,15 +158,7 @@ static enum store_result sqlite_see(struct sqlite_store *sqlite, struct view ten
     if (code != SQLITE_OK) {
         return sqlite_failed(sqlite, "look a key up", code);
     }
-    if (row->row == 0) {
-        return STORE_OK;
-    }
-    if (record_state_at(&row->record, now_ms) == RECORD_ABSENT) {
-        store_window_close(&sqlite->store, &row->record);
-        return STORE_OK;
-    }
-    found->record = row->record;
-    found->row = row->row;
+    sqlite_note_seen(sqlite, row, now_ms, found);
     return STORE_OK;
 }
 
@@ -186,7 +195,7 @@ static enum store_result sqlite_claim(struct store *store, const struct store_cl
                                       struct store_found *found)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
-    struct asked asked = { &claim->fingerprint, &claim->credential, claim->may_wait };
+    struct asked asked = store_asked(claim);
     struct sqlite_row row;
     enum store_result result = sqlite_see(sqlite, claim->tenant, claim->key, now_ms, &row, found);
     if (result != STORE_OK) {
@@ -197,7 +206,7 @@ static enum store_result sqlite_claim(struct store *store, const struct store_cl
         int code = sqlite_response_find(sqlite, &row, &found->response);
         return code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "read a response", code);
     }
-    if (found->decision.verdict != VERDICT_FORWARD || !claim->may_claim) {
+    if (found->decision.verdict != VERDICT_FORWARD || !store_may_write(claim)) {
         return STORE_OK;
     }
     if (!record_claim(&found->record, claim->command_id, &claim->fingerprint, &claim->credential, claim->run_ms_max,
@@ -238,17 +247,38 @@ static enum store_result sqlite_finish(struct store *store, const struct store_f
     return code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "write an outcome", code);
 }
 
+/* Adds the request of the record that was found or written. */
+static enum store_result sqlite_add_request(struct sqlite_store *sqlite, const struct sqlite_row *row,
+                                            struct store_found *found)
+{
+    int code = found->row != 0 ? sqlite_row_request(sqlite, row, &found->request) : SQLITE_OK;
+    return code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "read what a command asked for", code);
+}
+
 static enum store_result sqlite_look_up(struct store *store, struct view tenant, struct view key, int64_t now_ms,
                                         struct store_found *found)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
     struct sqlite_row row;
     enum store_result result = sqlite_see(sqlite, tenant, key, now_ms, &row, found);
-    if (result == STORE_OK && found->row != 0) {
-        int code = sqlite_row_request(sqlite, &row, &found->request);
-        result = code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "look a key up", code);
+    return result == STORE_OK ? sqlite_add_request(sqlite, &row, found) : result;
+}
+
+static enum store_result sqlite_look_up_id(struct store *store, struct view tenant,
+                                           const uint8_t command_id[COMMAND_ID_BYTES], int64_t now_ms,
+                                           struct store_found *found)
+{
+    struct sqlite_store *sqlite = sqlite_store_of(store);
+    struct sqlite_row row;
+    if (sqlite_transaction_lost(sqlite)) {
+        return STORE_FAILED;
     }
-    return result;
+    int code = sqlite_row_find_id(sqlite, tenant, command_id, &row, &found->key);
+    if (code != SQLITE_OK) {
+        return sqlite_failed(sqlite, "look a command up", code);
+    }
+    sqlite_note_seen(sqlite, &row, now_ms, found);
+    return sqlite_add_request(sqlite, &row, found);
 }
 
 static enum store_result sqlite_void_key(struct store *store, const struct store_claim *claim,
@@ -257,11 +287,11 @@ static enum store_result sqlite_void_key(struct store *store, const struct store
     struct sqlite_store *sqlite = sqlite_store_of(store);
     struct sqlite_row row;
     enum store_result result = sqlite_see(sqlite, claim->tenant, claim->key, now_ms, &row, found);
-    if (result == STORE_OK && claim->may_claim &&
+    if (result == STORE_OK && store_may_write(claim) &&
         record_void(&found->record, claim->command_id, &claim->credential, retention, now_ms)) {
         result = sqlite_put(sqlite, claim, &row, found);
     }
-    return result;
+    return result == STORE_OK ? sqlite_add_request(sqlite, &row, found) : result;
 }
 
 /* --- housekeeping --- */
@@ -346,6 +376,7 @@ void sqlite_store_free(struct sqlite_store *sqlite)
     }
     lock_file_release(&sqlite->lock);
     key_index_free(sqlite->keys);
+    key_index_free(sqlite->ids);
     sqlite_place_free(sqlite);
     free(sqlite);
 }
@@ -382,6 +413,7 @@ const struct store_class sqlite_class = {
     .claim = sqlite_claim,
     .finish = sqlite_finish,
     .look_up = sqlite_look_up,
+    .look_up_id = sqlite_look_up_id,
     .void_key = sqlite_void_key,
     .sweep = sqlite_sweep,
     .touch = sqlite_touch,

@@ -397,6 +397,7 @@ static bool open_index_keys(struct opening *opening)
     struct sqlite_store *sqlite = opening->sqlite;
     bool twice = false;
     sqlite->keys = key_index_new();
+    sqlite->ids = key_index_new();
     if (sqlite_row_index_all(sqlite, &twice) != SQLITE_OK) {
         return open_refuse_code(opening, "reading its keys", sqlite3_errmsg(sqlite->db));
     }

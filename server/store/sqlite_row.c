@@ -109,6 +109,42 @@ int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant,
     return code;
 }
 
+/* Reads row `at` when it has that id and is that tenant's; row->row is 0 otherwise. */
+static int row_find_id_at(struct sqlite_store *sqlite, int64_t at, struct view tenant,
+                          const uint8_t command_id[COMMAND_ID_BYTES], struct sqlite_row *row, char **key)
+{
+    sqlite3_stmt *statement = sqlite->statements[SQL_FIND_ID];
+    (void) sqlite3_bind_int64(statement, 1, at);
+    (void) sqlite3_bind_blob(statement, 2, command_id, COMMAND_ID_BYTES, SQLITE_STATIC);
+    int code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        code = SQLITE_DONE;
+        if (!row_read(statement, row)) {
+            log_message(LOG_ERROR, "store", "command row %lld is damaged: it is not used", (long long) row->row);
+            code = SQLITE_CORRUPT;
+        } else if (view_equal(column_view(statement, 2), tenant)) {
+            *key = memory_text(column_view(statement, 3));
+        } else {
+            memset(row, 0, sizeof *row);
+        }
+    }
+    int reset = sqlite3_reset(statement);
+    return code == SQLITE_DONE ? SQLITE_OK : reset != SQLITE_OK ? reset : code;
+}
+
+int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
+                       struct sqlite_row *row, char **key)
+{
+    int code = SQLITE_OK;
+    size_t cursor = 0;
+    int64_t candidate;
+    memset(row, 0, sizeof *row);
+    while (code == SQLITE_OK && row->row == 0 && (candidate = key_index_next(sqlite->ids, command_id, &cursor)) != 0) {
+        code = row_find_id_at(sqlite, candidate, tenant, command_id, row, key);
+    }
+    return code;
+}
+
 static bool rows_have_same_hash(void *context, int64_t a, int64_t b)
 {
     struct sqlite_store *sqlite = context;
@@ -126,13 +162,15 @@ int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice)
     int code;
     *twice = false;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct view hash = column_view(statement, 1);
-        if (hash.len != SQLITE_HASH_BYTES) {
+        struct view hash = column_view(statement, 1), id = column_view(statement, 2);
+        if (hash.len != SQLITE_HASH_BYTES || id.len != COMMAND_ID_BYTES) {
             code = SQLITE_CORRUPT;
             break;
         }
         key_index_add(sqlite->keys, (const uint8_t *) hash.ptr, sqlite3_column_int64(statement, 0));
+        key_index_add(sqlite->ids, (const uint8_t *) id.ptr, sqlite3_column_int64(statement, 0));
         key_index_settle(sqlite->keys);
+        key_index_settle(sqlite->ids);
     }
     int reset = sqlite3_reset(statement);
     if (code == SQLITE_DONE) {
@@ -259,6 +297,7 @@ int sqlite_row_insert(struct sqlite_store *sqlite, const struct store_claim *cla
     row->row = sqlite3_last_insert_rowid(sqlite->db);
     if (code == SQLITE_DONE) {
         key_index_add(sqlite->keys, row->hash, row->row);
+        key_index_add(sqlite->ids, row->record.command_id, row->row);
     }
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
@@ -284,6 +323,7 @@ int sqlite_row_delete(struct sqlite_store *sqlite, const struct sqlite_row *row)
     int code = sqlite_statement_run(sqlite, SQL_DELETE);
     if (code == SQLITE_DONE) {
         (void) key_index_remove(sqlite->keys, row->hash, row->row);
+        (void) key_index_remove(sqlite->ids, row->record.command_id, row->row);
     }
     return code == SQLITE_DONE ? sqlite_response_delete(sqlite, row->row) : code;
 }

@@ -20,6 +20,7 @@ enum sqlite_statement {
     SQL_COMMIT,
     SQL_ROLLBACK,
     SQL_FIND_ROW, /* by row and hash */
+    SQL_FIND_ID,  /* by row and command id */
     SQL_ALL_KEYS,
     SQL_SAME_HASH,
     SQL_FIND_REQUEST,
@@ -43,6 +44,7 @@ struct sqlite_store {
     sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
     struct lock_file lock;
     struct key_index *keys;            /* which row holds a key */
+    struct key_index *ids;             /* which row holds a command id */
     char *path, *lock_path, *log_path; /* resolved; NULL until it is open */
     ino_t log_inode;                   /* 0: not seen yet */
     int64_t place_again_ms;            /* monotonic: of the next look at these files */
@@ -117,6 +119,9 @@ void sqlite_row_hash(const struct sqlite_store *sqlite, struct view tenant, stru
 /* `row->row` is 0 when there is none; `at` 0: any row. `hash` is filled in every case. */
 int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant, struct view key,
                     struct sqlite_row *row);
+/* By the command's id, and only when it is this tenant's; `*key` is a copy that the caller frees. */
+int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
+                       struct sqlite_row *row, char **key);
 int sqlite_row_insert(struct sqlite_store *sqlite, const struct store_claim *claim, struct sqlite_row *row);
 /* `*changed` is false when the row is not there as execution `execution` any more. */
 int sqlite_row_update(struct sqlite_store *sqlite, const struct sqlite_row *row, uint32_t execution, bool *changed);
@@ -126,7 +131,7 @@ int sqlite_row_list_due(struct sqlite_store *sqlite, int64_t now_ms, struct sqli
                         unsigned *count);
 int sqlite_row_list_running(struct sqlite_store *sqlite, struct sqlite_row *rows, unsigned limit, unsigned *count);
 int sqlite_row_request(struct sqlite_store *sqlite, const struct sqlite_row *row, char **request);
-/* Fills the index of keys. *twice: two rows have one hash, which nothing but damage explains. */
+/* Fills the indices of keys and of command ids. *twice: two rows have one hash, which nothing but damage explains. */
 int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice);
 /* The newest time in the newest rows; 0 when there is none. */
 int sqlite_row_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);

@@ -163,15 +163,22 @@ void store_rollback(struct store *store)
     }
 }
 
-enum store_result store_claim_key(struct store *store, const struct store_claim *claim, struct store_found *found)
+/* Before an operation that finds something. */
+static enum store_result store_find(const struct store *store, struct store_found *found)
 {
     memset(found, 0, sizeof *found);
-    enum store_result result = store_check(store);
+    found->now_ms = store_now(store);
+    return store_check(store);
+}
+
+enum store_result store_claim_key(struct store *store, const struct store_claim *claim, struct store_found *found)
+{
+    enum store_result result = store_find(store, found);
     if (result != STORE_OK) {
         return result;
     }
     result = store_fault_meet(store, STORE_FAULT_CLAIM);
-    return store_note(store, result != STORE_OK ? result : store->ops->claim(store, claim, store_now(store), found));
+    return store_note(store, result != STORE_OK ? result : store->ops->claim(store, claim, found->now_ms, found));
 }
 
 enum store_result store_finish_command(struct store *store, const struct store_finish *finish, struct record *after)
@@ -187,20 +194,27 @@ enum store_result store_finish_command(struct store *store, const struct store_f
 
 enum store_result store_look_up(struct store *store, struct view tenant, struct view key, struct store_found *found)
 {
-    memset(found, 0, sizeof *found);
-    enum store_result result = store_check(store);
+    enum store_result result = store_find(store, found);
     return result != STORE_OK ? result
-                              : store_note(store, store->ops->look_up(store, tenant, key, store_now(store), found));
+                              : store_note(store, store->ops->look_up(store, tenant, key, found->now_ms, found));
+}
+
+enum store_result store_look_up_id(struct store *store, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
+                                   struct store_found *found)
+{
+    enum store_result result = store_find(store, found);
+    return result != STORE_OK
+               ? result
+               : store_note(store, store->ops->look_up_id(store, tenant, command_id, found->now_ms, found));
 }
 
 enum store_result store_void_key(struct store *store, const struct store_claim *claim,
                                  const struct retention *retention, struct store_found *found)
 {
-    memset(found, 0, sizeof *found);
-    enum store_result result = store_check(store);
+    enum store_result result = store_find(store, found);
     return result != STORE_OK
                ? result
-               : store_note(store, store->ops->void_key(store, claim, retention, store_now(store), found));
+               : store_note(store, store->ops->void_key(store, claim, retention, found->now_ms, found));
 }
 
 enum store_result store_sweep_some(struct store *store, struct store_sweep *sweep)
@@ -248,6 +262,11 @@ const char *store_result_name(enum store_result result)
 }
 
 /* --- what both implementations build --- */
+
+struct asked store_asked(const struct store_claim *claim)
+{
+    return (struct asked){ claim->any_payload ? NULL : &claim->fingerprint, &claim->credential, claim->may_wait };
+}
 
 struct stored_response *stored_response_new(const struct record *record, struct view fields, struct view body)
 {

@@ -78,6 +78,7 @@ struct store_claim {
     int64_t run_ms_max;                   /* deadline of the claim from now */
     bool may_wait;
     bool may_claim; /* false (drain, limits): decide, but write nothing */
+    bool any_payload; /* a status query: the fingerprint is not compared, and nothing is written */
 };
 
 struct store_found {
@@ -86,7 +87,10 @@ struct store_found {
     struct record record;             /* as it is now; zeroed when there is none */
     int64_t row;                      /* finds it again in finish */
     struct stored_response *response; /* for REPLAY; the caller frees it */
-    char *request;                    /* look_up only: "POST /orders/1" (method, blank, target); the caller frees it */
+    int64_t now_ms;                   /* store time of that; set by the wrappers */
+    /* look_up, look_up_id and void_key, where there is a record; the caller frees them */
+    char *request; /* "POST /orders/1" (method, blank, target); " " for a key that was voided unseen */
+    char *key;     /* look_up_id only */
 };
 
 struct store_finish {
@@ -116,6 +120,9 @@ struct store_class {
                                 struct record *after);
     enum store_result (*look_up)(struct store *store, struct view tenant, struct view key, int64_t now_ms,
                                  struct store_found *found); /* writes nothing; decision is not set */
+    /* As look_up; what another tenant owns is not found. Ids are random: of two records with one id either may be found. */
+    enum store_result (*look_up_id)(struct store *store, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
+                                    int64_t now_ms, struct store_found *found);
     enum store_result (*void_key)(struct store *store, const struct store_claim *claim,
                                   const struct retention *retention, int64_t now_ms,
                                   struct store_found *found); /* claimed=true: voided now; else `record` is why not */
@@ -171,6 +178,8 @@ void store_rollback(struct store *store);
 enum store_result store_claim_key(struct store *store, const struct store_claim *claim, struct store_found *found);
 enum store_result store_finish_command(struct store *store, const struct store_finish *finish, struct record *after);
 enum store_result store_look_up(struct store *store, struct view tenant, struct view key, struct store_found *found);
+enum store_result store_look_up_id(struct store *store, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
+                                   struct store_found *found);
 enum store_result store_void_key(struct store *store, const struct store_claim *claim,
                                  const struct retention *retention, struct store_found *found);
 enum store_result store_sweep_some(struct store *store, struct store_sweep *sweep);
@@ -196,6 +205,12 @@ void store_time_start(struct store *store, const struct store_options *options, 
 void store_window_close(struct store *store, const struct record *forgotten);
 /* When time next does something to the record as written: turns it into a tombstone, or frees the key. 0: never by age. */
 int64_t store_record_due(const struct record *record);
+/* What decide() is to be asked for a claim. */
+struct asked store_asked(const struct store_claim *claim);
+static inline bool store_may_write(const struct store_claim *claim)
+{
+    return claim->may_claim && !claim->any_payload;
+}
 /* One allocation with copies of both. */
 struct stored_response *stored_response_new(const struct record *record, struct view fields, struct view body);
 

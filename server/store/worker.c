@@ -85,6 +85,7 @@ static void task_clear(struct store_task *task, enum store_result result)
 {
     free(task->found.response);
     free(task->found.request);
+    free(task->found.key);
     memset(&task->found, 0, sizeof task->found);
     memset(&task->after, 0, sizeof task->after);
     task->result = result;
@@ -112,7 +113,8 @@ static enum store_result task_run(struct store *store, struct store_task *task, 
     case STORE_TASK_FINISH:
         return store_finish_command(store, &task->finish, &task->after);
     case STORE_TASK_LOOK_UP:
-        return store_look_up(store, task->claim.tenant, task->claim.key, &task->found);
+        return task->look_up_id ? store_look_up_id(store, task->claim.tenant, task->claim.command_id, &task->found)
+                                : store_look_up(store, task->claim.tenant, task->claim.key, &task->found);
     case STORE_TASK_CLAIM:
         return may_claim ? store_claim_key(store, &task->claim, &task->found) : task_run_unwritten(store, task);
     case STORE_TASK_VOID:

@@ -24,11 +24,12 @@ struct store_task {
     void (*done)(struct store_task *task);
     /* in */
     struct store_claim claim;   /* CLAIM, VOID; LOOK_UP uses tenant and key */
+    bool look_up_id;            /* LOOK_UP: by claim.command_id instead of the key */
     struct store_finish finish; /* FINISH */
     struct retention retention; /* VOID */
     /* out */
     enum store_result result;
-    struct store_found found; /* CLAIM, LOOK_UP, VOID; response goes to the owner */
+    struct store_found found; /* CLAIM, LOOK_UP, VOID; response, request and key go to the owner */
     struct record after;      /* FINISH */
 };
 

@@ -17,13 +17,14 @@ enum operation {
     FINISH_OLD,     /* by an execution that may have lost the command */
     FINISH_FOREIGN, /* with the row of another key */
     LOOK_UP,
+    LOOK_UP_ID,
     VOID,
     SWEEP,
     OPERATION_COUNT
 };
 static const char *const operation_names[OPERATION_COUNT] = {
     "claim", "claim-unallowed", "claim-payload",  "claim-credential", "complete", "release",
-    "lose",  "finish-old",      "finish-foreign", "look-up",          "void",     "sweep",
+    "lose",  "finish-old",      "finish-foreign", "look-up", "look-up-id",         "void",     "sweep",
 };
 
 /* What came of it: a name of at most this many per operation. */
@@ -69,6 +70,12 @@ static const struct {
     { LOOK_UP, "released" },
     { LOOK_UP, "expired" },
     { LOOK_UP, "voided" },
+    { LOOK_UP_ID, "absent" },
+    { LOOK_UP_ID, "foreign" },
+    { LOOK_UP_ID, "in_progress" },
+    { LOOK_UP_ID, "completed" },
+    { LOOK_UP_ID, "released" },
+    { LOOK_UP_ID, "voided" },
     { VOID, "voided unseen" },
     { VOID, "voided released" },
     { VOID, "in_progress" },
@@ -111,7 +118,7 @@ static struct {
     struct store_options options;
     struct suite_random random;
     struct held held[KEYS], held_before[KEYS]; /* the latter: when the transaction began */
-    unsigned step, commits, rollbacks, reopens, crashes, recovered;
+    unsigned step, ids, commits, rollbacks, reopens, crashes, recovered;
 } model;
 
 static unsigned below(unsigned bound)
@@ -164,6 +171,11 @@ static void compare_found(const struct store_found *a, const struct store_found 
     if (a->request != NULL) {
         ck_assert_str_eq(a->request, b->request);
     }
+    SAME(a->now_ms, b->now_ms);
+    SAME(a->key != NULL, b->key != NULL);
+    if (a->key != NULL) {
+        ck_assert_str_eq(a->key, b->key);
+    }
 }
 
 /* --- operations --- */
@@ -171,6 +183,14 @@ static void compare_found(const struct store_found *a, const struct store_found 
 static void key_text(unsigned key, char text[16])
 {
     (void) snprintf(text, 16, "key-%u", key);
+}
+
+/* Every one is new, in its last byte and in its first ones. */
+static void next_id(uint8_t id[COMMAND_ID_BYTES])
+{
+    unsigned number = ++model.ids;
+    memset(id, (int) (number % 7), COMMAND_ID_BYTES); /* neighbours share their first bytes */
+    memcpy(id + COMMAND_ID_BYTES - sizeof number, &number, sizeof number);
 }
 
 static void do_claim(enum operation operation, unsigned key)
@@ -183,7 +203,7 @@ static void do_claim(enum operation operation, unsigned key)
     claim.may_claim = operation != CLAIM_UNALLOWED;
     claim.may_wait = below(2) == 0;
     claim.run_ms_max = 1 + below(3000);
-    memset(claim.command_id, (int) below(256), sizeof claim.command_id);
+    next_id(claim.command_id);
     for (int i = 0; i < STORES; i++) {
         ck_assert_int_eq(store_claim_key(model.store[i], &claim, &found[i]), STORE_OK);
     }
@@ -253,13 +273,42 @@ static void do_look_up(unsigned key)
     }
 }
 
+/* By the id of what a key has now, of what it had before, or of another tenant's. */
+static void do_look_up_id(unsigned key)
+{
+    const struct store_found *held = below(4) == 0 ? &model.held[key].before : &model.held[key].now;
+    struct view tenant = below(8) == 0 ? VIEW("u") : VIEW("t");
+    uint8_t id[COMMAND_ID_BYTES];
+    char text[16];
+    struct store_found found[STORES], by_key;
+    memcpy(id, held->record.command_id, sizeof id);
+    key_text(key, text);
+    ck_assert_int_eq(store_look_up(model.store[MEMORY], VIEW("t"), view_of(text), &by_key), STORE_OK);
+    if (below(2) == 0) {
+        memcpy(id, by_key.record.command_id, sizeof id); /* also of a voided one; zeros for none */
+    }
+    for (int i = 0; i < STORES; i++) {
+        ck_assert_int_eq(store_look_up_id(model.store[i], tenant, id, &found[i]), STORE_OK);
+    }
+    compare_found(&found[SQLITE], &found[MEMORY]);
+    enum record_state state = record_state_at(&found[MEMORY].record, found[MEMORY].now_ms);
+    bool foreign = view_equal(tenant, VIEW("u"));
+    ck_assert(!foreign || state == RECORD_ABSENT);
+    ck_assert(state == RECORD_ABSENT || strcmp(found[MEMORY].key, text) == 0);
+    count_result(LOOK_UP_ID, foreign ? "foreign" : record_state_name(state));
+    for (int i = 0; i < STORES; i++) {
+        fixture_found_free(&found[i]);
+    }
+    fixture_found_free(&by_key);
+}
+
 static void do_void(unsigned key)
 {
     char text[16];
     struct store_found found[STORES];
     key_text(key, text);
     struct store_claim claim = fixture_claim(text, 1, 1);
-    memset(claim.command_id, (int) below(256), sizeof claim.command_id);
+    next_id(claim.command_id);
     for (int i = 0; i < STORES; i++) {
         ck_assert_int_eq(store_void_key(model.store[i], &claim, &fixture_retention, &found[i]), STORE_OK);
     }
@@ -268,6 +317,9 @@ static void do_void(unsigned key)
     count_result(VOID, !found[MEMORY].claimed                ? record_state_name(state)
                        : found[MEMORY].record.execution == 0 ? "voided unseen"
                                                              : "voided released");
+    for (int i = 0; i < STORES; i++) {
+        fixture_found_free(&found[i]);
+    }
 }
 
 static void do_sweep(void)
@@ -323,6 +375,7 @@ static void do_one(void)
         CLAIM_OTHER_CREDENTIAL,
         FINISH_FOREIGN,
         LOOK_UP,
+        LOOK_UP_ID,
         VOID,
         SWEEP,
     };
@@ -340,6 +393,8 @@ static void do_one(void)
         do_finish(operation, key);
     } else if (operation == LOOK_UP) {
         do_look_up(key);
+    } else if (operation == LOOK_UP_ID) {
+        do_look_up_id(key);
     } else if (operation == VOID) {
         do_void(key);
     } else {

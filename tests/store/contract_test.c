@@ -123,6 +123,7 @@ START_TEST(everything_of_a_transaction_is_seen_inside_it_and_gone_after_rollback
     ck_assert_int_eq(after.state, RECORD_COMPLETED);
     ck_assert_int_eq(store_void_key(store, &voided, &fixture_retention, &found), STORE_OK);
     ck_assert(found.claimed);
+    fixture_found_free(&found);
     claim = fixture_claim("old", 1, 0);
     ck_assert_int_eq(store_claim_key(store, &claim, &found), STORE_OK);
     ck_assert_int_eq(found.decision.verdict, VERDICT_REPLAY);
@@ -472,6 +473,8 @@ START_TEST(void_makes_a_tombstone_of_an_unseen_or_released_key_and_of_nothing_el
         ck_assert_int_eq(voided.claimed, rows[i].voided);
         ck_assert_int_eq(voided.record.state, rows[i].state);
         ck_assert_uint_eq(voided.record.execution, rows[i].execution);
+        ck_assert_str_eq(voided.request, "POST /orders");
+        fixture_found_free(&voided);
         struct store_found seen = fixture_look_up(store, "k");
         ck_assert_int_eq(seen.record.state, rows[i].state);
         ck_assert(seen.record.credential.present);
@@ -483,6 +486,8 @@ START_TEST(void_makes_a_tombstone_of_an_unseen_or_released_key_and_of_nothing_el
             ck_assert_int_eq(store_void_key(store, &claim, &fixture_retention, &voided), STORE_OK);
             ck_assert(!voided.claimed);
             ck_assert_int_eq(voided.record.state, RECORD_VOIDED);
+            ck_assert_str_eq(voided.request, "POST /orders");
+            fixture_found_free(&voided);
             store_rollback(store);
             fixture_advance(FIXTURE_TOMBSTONE_MS - 1);
             ck_assert_int_eq(fixture_state(store, "k"), RECORD_VOIDED);
@@ -491,6 +496,131 @@ START_TEST(void_makes_a_tombstone_of_an_unseen_or_released_key_and_of_nothing_el
         }
         close_store(store);
     }
+}
+END_TEST
+
+START_TEST(a_void_of_an_unseen_key_remembers_no_request)
+{
+    struct store *store = open_store(_i);
+    struct store_claim claim = fixture_claim("k", 1, 1);
+    struct store_found voided;
+    claim.method = claim.target = VIEW("");
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_void_key(store, &claim, &fixture_retention, &voided), STORE_OK);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    ck_assert(voided.claimed);
+    ck_assert_str_eq(voided.request, " ");
+    fixture_found_free(&voided);
+    close_store(store);
+}
+END_TEST
+
+/* --- look-ups by command id --- */
+
+static struct store_found look_up_id(struct store *store, struct view tenant, int byte)
+{
+    uint8_t id[COMMAND_ID_BYTES];
+    struct store_found found;
+    memset(id, byte, sizeof id);
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_look_up_id(store, tenant, id, &found), STORE_OK);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    return found;
+}
+
+static struct store_found claim_with_id(struct store *store, const char *key, int byte)
+{
+    struct store_claim claim = fixture_claim(key, 1, 1);
+    struct store_found found;
+    memset(claim.command_id, byte, sizeof claim.command_id);
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_claim_key(store, &claim, &found), STORE_OK);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    ck_assert(found.claimed);
+    return found;
+}
+
+/* `wanted` NULL: none is found. */
+static void expect_key_of_id(struct store *store, struct view tenant, int byte, const char *wanted)
+{
+    struct store_found found = look_up_id(store, tenant, byte);
+    if (wanted == NULL) {
+        ck_assert_int_eq(found.record.state, RECORD_ABSENT);
+        ck_assert_int_eq(found.row, 0);
+        ck_assert_ptr_null(found.request);
+    } else {
+        ck_assert_int_ne(found.record.state, RECORD_ABSENT);
+        ck_assert_str_eq(found.key, wanted);
+        ck_assert_str_eq(found.request, "POST /orders");
+        ck_assert_int_eq(found.record.command_id[0], byte);
+    }
+    fixture_found_free(&found);
+}
+
+START_TEST(a_command_is_found_by_its_id_by_its_tenant_and_by_nobody_else)
+{
+    struct store *store = open_store(_i);
+    (void) claim_with_id(store, "k1", 1);
+    (void) claim_with_id(store, "k2", 2);
+    expect_key_of_id(store, VIEW("t"), 1, "k1");
+    expect_key_of_id(store, VIEW("t"), 2, "k2");
+    expect_key_of_id(store, VIEW("t"), 3, NULL);
+    expect_key_of_id(store, VIEW("t"), 0, NULL);
+    expect_key_of_id(store, VIEW(""), 1, NULL);
+    expect_key_of_id(store, VIEW("u"), 2, NULL);
+    close_store(store);
+}
+END_TEST
+
+START_TEST(an_id_goes_with_its_transaction_and_with_its_record)
+{
+    struct store *store = open_store(_i);
+    struct store_claim claim = fixture_claim("k", 1, 0);
+    struct store_found found;
+    memset(claim.command_id, 7, sizeof claim.command_id);
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_claim_key(store, &claim, &found), STORE_OK);
+    ck_assert_int_eq(store_look_up_id(store, VIEW("t"), claim.command_id, &found), STORE_OK);
+    ck_assert_str_eq(found.key, "k");
+    fixture_found_free(&found);
+    store_rollback(store);
+    expect_key_of_id(store, VIEW("t"), 7, NULL);
+    found = claim_with_id(store, "k", 8);
+    ck_assert_int_eq(fixture_finish_now(store, "k", &found, OUTCOME_NOT_EXECUTED), STORE_OK);
+    expect_key_of_id(store, VIEW("t"), 8, "k");
+    fixture_advance(FIXTURE_TTL_MS);
+    expect_key_of_id(store, VIEW("t"), 8, NULL); /* forgotten, swept or not */
+    (void) claim_with_id(store, "k", 9);
+    expect_key_of_id(store, VIEW("t"), 8, NULL);
+    expect_key_of_id(store, VIEW("t"), 9, "k");
+    close_store(store);
+}
+END_TEST
+
+START_TEST(a_query_without_a_payload_gets_the_decision_of_its_credential_and_writes_nothing)
+{
+    struct store *store = open_store(_i);
+    struct store_claim query = fixture_claim("k", 0, 1), stranger = fixture_claim("k", 0, 2);
+    struct store_found found;
+    query.any_payload = stranger.any_payload = true; /* may_claim stays true: nothing is written all the same */
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_claim_key(store, &query, &found), STORE_OK);
+    ck_assert_int_eq(found.decision.verdict, VERDICT_FORWARD);
+    ck_assert(!found.claimed);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    ck_assert_int_eq(fixture_state(store, "k"), RECORD_ABSENT);
+    struct store_found claimed = fixture_claim_now(store, "k", 1, 1);
+    ck_assert_int_eq(fixture_finish_now(store, "k", &claimed, OUTCOME_COMPLETED), STORE_OK);
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_claim_key(store, &query, &found), STORE_OK);
+    ck_assert_int_eq(found.decision.verdict, VERDICT_REPLAY);
+    ck_assert(view_equal(found.response->body, VIEW("done")));
+    fixture_found_free(&found);
+    ck_assert_int_eq(store_claim_key(store, &stranger, &found), STORE_OK);
+    ck_assert_int_eq(found.decision.verdict, VERDICT_KEY_REUSED);
+    ck_assert_ptr_null(found.response);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    close_store(store);
 }
 END_TEST
 
@@ -516,6 +646,7 @@ START_TEST(nothing_runs_outside_a_transaction_or_in_a_broken_one)
     ck_assert_int_eq(store_look_up(store, claim.tenant, claim.key, &found), STORE_FAILED);
     ck_assert_int_eq(store_finish_command(store, &finish, &after), STORE_FAILED);
     ck_assert_int_eq(store_void_key(store, &claim, &fixture_retention, &found), STORE_FAILED);
+    ck_assert_int_eq(store_look_up_id(store, claim.tenant, claim.command_id, &found), STORE_FAILED);
     ck_assert_int_eq(store_sweep_some(store, &sweep), STORE_FAILED);
     ck_assert_int_eq(store_touch(store), STORE_FAILED);
     ck_assert_int_eq(store_idle(store), STORE_FAILED);
@@ -588,6 +719,7 @@ START_TEST(after_an_uncertain_commit_the_store_refuses_everything)
     ck_assert_int_eq(store_finish_command(store, &finish, &after), STORE_DOWN);
     ck_assert_int_eq(store_look_up(store, claim.tenant, claim.key, &found), STORE_DOWN);
     ck_assert_int_eq(store_void_key(store, &claim, &fixture_retention, &found), STORE_DOWN);
+    ck_assert_int_eq(store_look_up_id(store, claim.tenant, claim.command_id, &found), STORE_DOWN);
     ck_assert_int_eq(store_sweep_some(store, &sweep), STORE_DOWN);
     ck_assert_int_eq(store_touch(store), STORE_DOWN);
     ck_assert_int_eq(store_commit(store), STORE_DOWN);
@@ -635,6 +767,10 @@ SUITE(store_contract)
     CASE_LOOP(suite, a_forgotten_key_is_new_and_its_old_execution_is_stale, IMPLEMENTATIONS);
     CASE_LOOP(suite, a_sweep_takes_the_oldest_first_and_stops_at_its_limit, IMPLEMENTATIONS);
     CASE_LOOP(suite, void_makes_a_tombstone_of_an_unseen_or_released_key_and_of_nothing_else, IMPLEMENTATIONS);
+    CASE_LOOP(suite, a_void_of_an_unseen_key_remembers_no_request, IMPLEMENTATIONS);
+    CASE_LOOP(suite, a_command_is_found_by_its_id_by_its_tenant_and_by_nobody_else, IMPLEMENTATIONS);
+    CASE_LOOP(suite, an_id_goes_with_its_transaction_and_with_its_record, IMPLEMENTATIONS);
+    CASE_LOOP(suite, a_query_without_a_payload_gets_the_decision_of_its_credential_and_writes_nothing, IMPLEMENTATIONS);
     CASE_LOOP(suite, nothing_runs_outside_a_transaction_or_in_a_broken_one, IMPLEMENTATIONS);
     CASE_LOOP(suite, a_planted_fault_strikes_at_its_call_and_only_there, IMPLEMENTATIONS);
     CASE_LOOP(suite, after_an_uncertain_commit_the_store_refuses_everything, IMPLEMENTATIONS * 2);

@@ -151,8 +151,10 @@ static inline void fixture_found_free(struct store_found *found)
 {
     free(found->response);
     free(found->request);
+    free(found->key);
     found->response = NULL;
     found->request = NULL;
+    found->key = NULL;
 }
 
 /* One claim in a transaction of its own. */
