@@ -1,4 +1,4 @@
-/* problem_body.h - problem details (RFC 9457) as JSON; the only user of cJSON in the server beside later API bodies. Any thread. */
+/* problem_body.h - problem details (RFC 9457) as JSON. Any thread. */
 #ifndef NONBIS_SERVER_API_PROBLEM_BODY_H
 #define NONBIS_SERVER_API_PROBLEM_BODY_H
 
@@ -16,6 +16,8 @@ struct problem_facts {
     struct view command;     /* status URL */
     unsigned differs;        /* key-reused */
     struct view reason;      /* unavailable: "overloaded", "draining", "store" */
+    struct view state;       /* not-voidable: "completed", "unknown", "expired" */
+    int64_t window_start_ms; /* key-not-seen; wall clock. 0: left out */
 };
 
 void problem_body_write(const struct problem_facts *facts, struct buf *out);

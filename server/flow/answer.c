@@ -46,6 +46,9 @@ static void answer_problem_fields(struct buf *fields, const struct answer_proble
         (void) snprintf(seconds, sizeof seconds, "%u", answer->retry_after_s > 0 ? answer->retry_after_s : 1);
         field_block_add(fields, VIEW("Retry-After"), view_of(seconds));
     }
+    if (answer->allow != NULL) {
+        field_block_add(fields, VIEW("Allow"), view_of(answer->allow));
+    }
     if (answer->not_executed) {
         field_block_add(fields, VIEW(WIRE_OUTCOME), VIEW(WIRE_WORD_NOT_EXECUTED));
     }
@@ -78,6 +81,8 @@ uint64_t answer_problem(struct flow *flow, struct edge_request *request, const s
         .command = buf_view(&command),
         .differs = answer->differs,
         .reason = view_of(answer->reason),
+        .state = view_of(answer->state),
+        .window_start_ms = answer->window_start_ms,
     };
     problem_body_write(&facts, &body);
     answer_problem_fields(&fields, answer);

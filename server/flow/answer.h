@@ -18,7 +18,10 @@ struct answer_problem {
     int status;         /* 0: the table's */
     const char *detail; /* NULL: left out */
     const char *reason; /* unavailable */
+    const char *state;  /* not-voidable */
+    const char *allow;  /* method-not-allowed: the Allow field */
     unsigned differs;
+    int64_t window_start_ms; /* key-not-seen; wall clock */
     struct answer_record record;
     unsigned retry_after_s; /* 0: the table decides whether the field is sent, with 1 */
     bool keyed;             /* the key was read: Idempotency-Status may be sent */

@@ -182,7 +182,8 @@ static void deed_do(struct world *world, struct exchange *x, enum deed deed, enu
         break;
     case DEED_RECORD:
     case DEED_RECORD_UNKNOWN:
-        if ((deed == DEED_RECORD) != (event == EVENT_UPSTREAM_DONE)) {
+        if ((deed == DEED_RECORD) != (event == EVENT_UPSTREAM_DONE) ||
+            (deed == DEED_RECORD_UNKNOWN && event != EVENT_HARD_DEADLINE && event != EVENT_STOP)) {
             violate(world, "what was recorded is not what was seen");
         }
         deed_record(world, x, deed == DEED_RECORD_UNKNOWN);

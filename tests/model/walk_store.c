@@ -88,9 +88,12 @@ static void apply_claim(struct walk_store *store, struct walk_task *task)
 
 static void apply_finish(struct walk_store *store, struct walk_task *task)
 {
-    bool done = record_finish(&store->batch[task->key], task->execution, &task->outcome, &retention, store->now_ms);
+    struct record *record = &store->batch[task->key];
+    /* Told as unknown from its deadline on: a not-executed that comes later changes nothing (section 6). */
+    bool too_late = task->outcome.kind == OUTCOME_NOT_EXECUTED && store->now_ms >= record->deadline_ms;
+    bool done = record_finish(record, task->execution, &task->outcome, &retention, store->now_ms);
     task->event = done ? EVENT_RECORDED : EVENT_RECORD_FAILED;
-    if (!done) {
+    if (done == too_late) {
         walk_violation(store, "an execution that holds the command could not be finished");
     }
 }
