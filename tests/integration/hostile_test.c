@@ -188,7 +188,8 @@ static void honest_value(struct suite_random *random, struct buf *out)
     }
 }
 
-/* A GET with up to 20 fields of up to 300 bytes, with blanks in every legal place. */
+/* A GET with up to 12 fields of up to 300 bytes, one Cookie among them at most, with blanks in every legal place: libmicrohttpd needs room of the
+ * connection's pool for every field and every cookie (docs/facts.md 27), and over it 431 would be the honest answer. */
 static void honest_request(struct suite_random *random, struct buf *out)
 {
     static const char *const blanks[] = { "", " ", "\t", "   ", " \t " };
@@ -199,8 +200,11 @@ static void honest_request(struct suite_random *random, struct buf *out)
     buf_printf(out, "%sGET %s HTTP/1.1\r\nHost:%stest.example%s\r\n", suite_random_below(random, 4) == 0 ? "\r\n" : "",
                targets[suite_random_below(random, 7)], blanks[suite_random_below(random, 5)],
                blanks[suite_random_below(random, 5)]);
-    for (unsigned left = suite_random_below(random, 21); left > 0; left--) {
-        buf_printf(out, "%s:%s", names[suite_random_below(random, 5)], blanks[suite_random_below(random, 5)]);
+    unsigned cookies = 0;
+    for (unsigned left = suite_random_below(random, 13); left > 0; left--) {
+        unsigned name = suite_random_below(random, 5);
+        name = name == 1 && cookies++ > 0 ? 0 : name;
+        buf_printf(out, "%s:%s", names[name], blanks[suite_random_below(random, 5)]);
         honest_value(random, out);
         buf_printf(out, "%s\r\n", blanks[suite_random_below(random, 5)]);
     }
