@@ -180,11 +180,14 @@ END_TEST
 
 /* --- honest requests: what accounts for every byte of a head must not refuse one --- */
 
-static void honest_value(struct suite_random *random, struct buf *out)
+/* In a Cookie without quotes: libmicrohttpd answers 431 when one is not closed (docs/facts.md 56). */
+static void honest_value(struct suite_random *random, bool cookie, struct buf *out)
 {
-    static const char bytes[] = "abcXYZ019 \t,;:=\"\\()<>@[]{}?/%&+~\xc3\xa9";
+    static const char all[] = "\"abcXYZ019 \t,;:=\\()<>@[]{}?/%&+~\xc3\xa9";
+    const char *bytes = all + (cookie ? 1 : 0);
+    unsigned count = (unsigned) sizeof all - 1 - (cookie ? 1 : 0);
     for (unsigned left = suite_random_below(random, 300); left > 0; left--) {
-        buf_append_bytes(out, &bytes[suite_random_below(random, sizeof bytes - 1)], 1);
+        buf_append_bytes(out, &bytes[suite_random_below(random, count)], 1);
     }
 }
 
@@ -205,7 +208,7 @@ static void honest_request(struct suite_random *random, struct buf *out)
         unsigned name = suite_random_below(random, 5);
         name = name == 1 && cookies++ > 0 ? 0 : name;
         buf_printf(out, "%s:%s", names[name], blanks[suite_random_below(random, 5)]);
-        honest_value(random, out);
+        honest_value(random, name == 1, out);
         buf_printf(out, "%s\r\n", blanks[suite_random_below(random, 5)]);
     }
     buf_printf(out, "\r\n");
@@ -233,8 +236,11 @@ START_TEST(an_honest_request_is_taken_however_it_is_written_and_however_it_arriv
                 ck_assert(http_send(fd, bytes.ptr + at, part));
                 at += part;
             }
-            buf_fini(&bytes);
             struct http_answer answer = http_receive(fd, false, NULL);
+            if (answer.status != 200) {
+                FIGURE("refused, %zu bytes: %.*s", bytes.len, VIEW_ARGS(buf_view(&bytes)));
+            }
+            buf_fini(&bytes);
             ck_assert_msg(answer.status == 200, "request %u of connection %u: %d %s", j, i, answer.status,
                           answer.body != NULL ? answer.body : "");
             http_answer_free(&answer);
