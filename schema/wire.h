@@ -6,6 +6,10 @@
 
 /* Paths below this belong to nonbis and are never forwarded. */
 #define WIRE_PREFIX "/_nonbis"
+#define WIRE_CONTRACT_PATH "/_nonbis/v1"
+#define WIRE_COMMAND_PATH "/_nonbis/v1/command"
+#define WIRE_RESPONSE_PATH "/_nonbis/v1/command/response"
+#define WIRE_VOID_PATH "/_nonbis/v1/command/void"
 #define WIRE_COMMANDS_PATH "/_nonbis/v1/commands/"
 
 /* Request fields. */

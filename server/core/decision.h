@@ -22,8 +22,8 @@ enum match { MATCH_SAME, MATCH_OTHER_PAYLOAD, MATCH_OTHER_CREDENTIAL, MATCH_COUN
 
 struct asked {
     const struct fingerprint *fingerprint; /* NULL: a status query has no payload to compare */
-    const struct credential *credential; /* present=false when the guard is off */
-    bool may_wait;                       /* waiting was asked for, is allowed, and there is room */
+    const struct credential *credential;   /* present=false when the guard is off */
+    bool may_wait;                         /* waiting was asked for, is allowed, and there is room */
 };
 
 struct decision {

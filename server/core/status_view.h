@@ -12,8 +12,9 @@ struct status_view {
     enum cause cause; /* of an unknown outcome, as a tombstone too; else CAUSE_NONE */
     /* store time, milliseconds; 0: not yet, or not for this state */
     int64_t created_ms;
-    int64_t completed_ms; /* of the newest execution's end, or of the void; 0 while it runs, and when its end was never recorded */
-    int64_t expires_ms;   /* end of replay, of a completed command and of its tombstone */
+    int64_t
+        completed_ms; /* of the newest execution's end, or of the void; 0 while it runs, and when its end was never recorded */
+    int64_t expires_ms; /* end of replay, of a completed command and of its tombstone */
     bool has_response;
     int response_status;
     uint64_t response_bytes;

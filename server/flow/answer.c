@@ -3,6 +3,7 @@
 
 #include "common/http_time.h"
 #include "schema/wire.h"
+#include "server/digest/digest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,6 +111,27 @@ void answer_log_request(const struct flow *flow, struct log_line *line, uint64_t
         (void) snprintf(request, sizeof request, "%s%" PRIu64, flow->instance_prefix, number);
         log_text(line, "request", request);
     }
+}
+
+void answer_log_key(const struct flow *flow, struct log_line *line, struct view tenant, struct view key)
+{
+    uint8_t digest[DIGEST_SHORT_BYTES];
+    char text[13];
+    const struct view parts[] = { VIEW("log"), tenant, key };
+    digest_keyed(flow->store.guard_key, parts, 3, digest, sizeof digest);
+    for (int i = 0; i < 6; i++) {
+        (void) snprintf(text + 2 * i, 3, "%02x", digest[i]);
+    }
+    log_text(line, "key", text);
+}
+
+void answer_log_command(struct log_line *line, const uint8_t command_id[COMMAND_ID_BYTES])
+{
+    char id[2 * COMMAND_ID_BYTES + 1];
+    for (int i = 0; i < COMMAND_ID_BYTES; i++) {
+        (void) snprintf(id + 2 * i, 3, "%02x", command_id[i]);
+    }
+    log_text(line, "command", id);
 }
 
 void answer_log_path(struct log_line *line, struct view target)

@@ -41,6 +41,11 @@ void answer_log_request(const struct flow *flow, struct log_line *line, uint64_t
 /* path=/orders/1: without the query, which may hold secrets, and cut at 256 bytes; nothing when it is empty. */
 void answer_log_path(struct log_line *line, struct view target);
 
+/* key=: twelve hex digits that stand for tenant and key, the same on every line of this store. */
+void answer_log_key(const struct flow *flow, struct log_line *line, struct view tenant, struct view key);
+/* command=: the id, 32 hex digits. */
+void answer_log_command(struct log_line *line, const uint8_t command_id[COMMAND_ID_BYTES]);
+
 /* Appends Idempotency-Status, Idempotent-Replayed, Idempotency-Expires and Link, as far as they apply. */
 void answer_mark(struct buf *fields, const char *status_word, bool replayed, const struct answer_record *record);
 

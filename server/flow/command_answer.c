@@ -2,6 +2,7 @@
 #include "schema/wire.h"
 #include "server/digest/digest.h"
 #include "server/flow/exchange_state.h"
+#include "server/flow/replays.h"
 #include "server/http/fields.h"
 
 #include <stdlib.h>
@@ -154,6 +155,7 @@ static void answer_replay(struct exchange *x)
     const struct edge_reply reply = {
         .status = response->status, .fields = buf_view(&fields), .body = response->body, .body_owner = response
     };
+    replays_count(x->flow->replays, record.command_id);
     x->told_status = response->status;
     x->task.found.response = NULL; /* the edge has it now */
     (void) edge_reply(x->client, &reply);

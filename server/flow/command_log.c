@@ -1,20 +1,6 @@
 /* command_log.c - the one line in the log about a request on a protected route. Loop thread. */
 #include "server/base/clock.h"
-#include "server/digest/digest.h"
 #include "server/flow/exchange_state.h"
-
-#include <stdio.h>
-
-/* Twelve hex digits that stand for tenant and key in the log, the same for every line of this store. */
-static void log_key(const struct exchange *x, char out[13])
-{
-    uint8_t digest[DIGEST_SHORT_BYTES];
-    const struct view parts[] = { VIEW("log"), view_of(x->tenant), view_make(x->key.text, x->key.len) };
-    digest_keyed(x->flow->store.guard_key, parts, 3, digest, sizeof digest);
-    for (int i = 0; i < 6; i++) {
-        (void) snprintf(out + 2 * i, 3, "%02x", digest[i]);
-    }
-}
 
 /* What nobody may overlook: the outcome of an execution of ours that nobody knows, or that the store does not. */
 static bool log_is_urgent(const struct exchange *x)
@@ -37,14 +23,9 @@ static const uint8_t *log_command_id(const struct exchange *x)
 static void log_command(const struct exchange *x, struct log_line *line)
 {
     const uint8_t *command_id = log_command_id(x);
-    char id[2 * COMMAND_ID_BYTES + 1];
-    if (command_id == NULL) {
-        return;
+    if (command_id != NULL) {
+        answer_log_command(line, command_id);
     }
-    for (int i = 0; i < COMMAND_ID_BYTES; i++) {
-        (void) snprintf(id + 2 * i, 3, "%02x", command_id[i]);
-    }
-    log_text(line, "command", id);
 }
 
 /* Names joined by commas. */
@@ -105,8 +86,6 @@ void exchange_log(const struct exchange *x)
         return;
     }
     struct log_line line;
-    char key[13];
-    log_key(x, key);
     log_begin(&line, level, "exchange");
     log_text(&line, "result", x->result != NULL ? x->result : "incomplete-request");
     log_int(&line, "status", x->told_status);
@@ -114,7 +93,7 @@ void exchange_log(const struct exchange *x)
     log_text(&line, "method", x->method);
     answer_log_path(&line, view_make(x->origin, x->path_len));
     log_text(&line, "route", x->route->text);
-    log_text(&line, "key", key);
+    answer_log_key(x->flow, &line, view_of(x->tenant), view_make(x->key.text, x->key.len));
     log_command(x, &line);
     if (x->execution > 0) {
         log_execution(x, &line);

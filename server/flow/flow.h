@@ -3,6 +3,7 @@
  *   front.c     a request arrives: guard, own paths, route, tenant, key, declared length (checks 1 to 5)
  *   command.c   a keyed request on a protected route: asks core/exchange.h, does the one deed it names
  *   relay.c     pass-through
+ *   own.c       requests at and below /_nonbis: status, void
  *   late.c      outcomes that the store would not take at first
  *   answer.c    what nonbis says itself, and the fields it adds
  *   stop.c      the drain
@@ -23,7 +24,8 @@ struct flow {
     struct store_worker *worker;
     struct store_desk *desk; /* this loop's way to the worker */
     struct store_info store;
-    int64_t store_offset_ms; /* wall clock minus store time, at start: for times told to clients */
+    const struct store *live; /* for store_window_start alone */
+    int64_t store_offset_ms;  /* wall clock minus store time, at start: for times told to clients */
     struct edge *edge;
     struct upstream *upstream;
 
@@ -33,6 +35,8 @@ struct flow {
 
     struct list exchanges; /* every struct exchange that is not freed */
     struct list relays;
+    struct list queries;       /* struct own whose task the store has */
+    struct replays *replays;   /* per command, for its status */
     struct list late;          /* outcomes that are tried again: late.h */
     unsigned running;          /* exchanges that hold, or may get, a claim: bounded by running_max */
     int64_t *route_latency_ms; /* by route index: moving average of the handler's answers */

@@ -5,6 +5,8 @@
 #include "server/base/memory.h"
 #include "server/digest/digest.h"
 #include "server/flow/answer.h"
+#include "server/flow/own.h"
+#include "server/flow/replays.h"
 #include "server/http/fields.h"
 
 #include <stdio.h>
@@ -222,11 +224,14 @@ static enum edge_take arrival_command(struct arrival *a)
     return command_start(a->flow, &start);
 }
 
-/* docs/contract.md sections 7 and 8 name paths that are kept for later. */
-static const char *arrival_own_detail(const struct arrival *a)
+static enum edge_take arrival_own(struct arrival *a)
 {
-    bool status = view_starts_with(a->guard.target.path, VIEW(WIRE_PREFIX "/v1/command"));
-    return status ? "status queries are not in this version" : "there is nothing at this path";
+    struct own_start start = { .request = a->request, .head = a->head, .guard = &a->guard };
+    if (own_needs_tenant(&start) && !arrival_tenant(a)) {
+        return EDGE_REPLIED;
+    }
+    start.tenant = a->tenant;
+    return own_start(a->flow, &start);
 }
 
 static enum edge_take front_head(void *context, struct edge_request *request, const struct edge_head *head)
@@ -250,10 +255,7 @@ static enum edge_take front_head(void *context, struct edge_request *request, co
         return EDGE_REPLIED;
     }
     if (own) {
-        const struct answer_problem nothing = { .problem = PROBLEM_NOT_FOUND,
-                                                .detail = arrival_own_detail(&a),
-                                                .close = true };
-        return arrival_refuse(&a, &nothing);
+        return arrival_own(&a);
     }
     if (fields_has_loop(head->headers, view_of(a.flow->via_name))) {
         const struct answer_problem loop = {
@@ -340,8 +342,11 @@ void flow_init(struct flow *flow, struct loop *loop, const struct settings *sett
 {
     *flow = (struct flow){ .loop = loop, .settings = settings, .store_offset_ms = store_offset_ms };
     flow->store = store->info;
+    flow->live = store;
+    flow->replays = replays_new();
     list_init(&flow->exchanges);
     list_init(&flow->relays);
+    list_init(&flow->queries);
     list_init(&flow->late);
     flow->route_latency_ms = memory_new(settings->routes.count * sizeof flow->route_latency_ms[0]);
     const uint8_t *id = flow->store.store_id;
@@ -351,12 +356,13 @@ void flow_init(struct flow *flow, struct loop *loop, const struct settings *sett
 
 void flow_fini(struct flow *flow)
 {
+    replays_free(flow->replays);
     free(flow->route_latency_ms);
 }
 
 bool flow_is_quiet(const struct flow *flow)
 {
-    return flow->exchanges.count == 0 && flow->relays.count == 0 && flow->late.count == 0;
+    return flow->exchanges.count == 0 && flow->relays.count == 0 && flow->queries.count == 0 && flow->late.count == 0;
 }
 
 void flow_check_quiet(struct flow *flow)

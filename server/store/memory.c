@@ -30,7 +30,7 @@ struct change {
 };
 
 struct memory_store {
-    struct store store; /* first */
+    struct store store;              /* first */
     struct entry **buckets, **by_id; /* by hash of tenant and key; by command id */
     size_t bucket_count, entry_count;
     int64_t next_row, next_row_before; /* the latter: as the transaction found it */
@@ -314,7 +314,8 @@ static enum store_result memory_void_key(struct store *store, const struct store
         found->record = seen->record;
         found->row = seen->row;
     }
-    if (store_may_write(claim) && record_void(&found->record, claim->command_id, &claim->credential, retention, now_ms)) {
+    if (store_may_write(claim) &&
+        record_void(&found->record, claim->command_id, &claim->credential, retention, now_ms)) {
         memory_put(memory, claim, old, seen != NULL, found);
         found->claimed = true;
     }

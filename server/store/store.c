@@ -212,9 +212,8 @@ enum store_result store_void_key(struct store *store, const struct store_claim *
                                  const struct retention *retention, struct store_found *found)
 {
     enum store_result result = store_find(store, found);
-    return result != STORE_OK
-               ? result
-               : store_note(store, store->ops->void_key(store, claim, retention, found->now_ms, found));
+    return result != STORE_OK ? result
+                              : store_note(store, store->ops->void_key(store, claim, retention, found->now_ms, found));
 }
 
 enum store_result store_sweep_some(struct store *store, struct store_sweep *sweep)

@@ -77,7 +77,7 @@ struct store_claim {
     uint8_t command_id[COMMAND_ID_BYTES]; /* random; used when the record is new */
     int64_t run_ms_max;                   /* deadline of the claim from now */
     bool may_wait;
-    bool may_claim; /* false (drain, limits): decide, but write nothing */
+    bool may_claim;   /* false (drain, limits): decide, but write nothing */
     bool any_payload; /* a status query: the fingerprint is not compared, and nothing is written */
 };
 

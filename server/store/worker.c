@@ -383,7 +383,8 @@ static struct list *worker_admit(struct store_worker *worker, struct store_task 
     if (task->kind == STORE_TASK_FINISH) {
         return &queues->outcomes;
     }
-    if (task->kind == STORE_TASK_CLAIM || task->kind == STORE_TASK_VOID) {
+    bool query = task->kind == STORE_TASK_LOOK_UP || (task->kind == STORE_TASK_CLAIM && task->claim.any_payload);
+    if (!query) {
         if (atomic_fetch_add(&worker->claims_waiting, 1) < worker->options.claims_max) {
             return &queues->claims;
         }

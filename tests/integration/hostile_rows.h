@@ -211,7 +211,7 @@ static const struct hostile hostiles[] = {
     { "an encoded dot segment from an open path", RAW("POST /x/%2E./order%73 HTTP/1.1\r\n" FIELDS LEN3 END3),
       REFUSED("400") },
     { "a dot segment into our own paths", RAW("POST /x/../_nonbis/v1 HTTP/1.1\r\n" FIELDS LEN3 END3), REFUSED("400") },
-    { "an encoded letter in our own path", RAW("POST /%5Fnonbis/v1 HTTP/1.1\r\n" FIELDS LEN3 END3), REFUSED("404") },
+    { "an encoded letter in our own path", RAW("POST /%5Fnonbis/v1 HTTP/1.1\r\n" FIELDS LEN3 END3), REFUSED("405") },
 
 /* --- chunks: of a protected request nothing is forwarded; a passing one has begun by then, and its handler sees it cut --- */
 #define CHUNK(name, body, status)                                                                                      \

@@ -23,8 +23,8 @@ enum operation {
     OPERATION_COUNT
 };
 static const char *const operation_names[OPERATION_COUNT] = {
-    "claim", "claim-unallowed", "claim-payload",  "claim-credential", "complete", "release",
-    "lose",  "finish-old",      "finish-foreign", "look-up", "look-up-id",         "void",     "sweep",
+    "claim",      "claim-unallowed", "claim-payload", "claim-credential", "complete", "release", "lose",
+    "finish-old", "finish-foreign",  "look-up",       "look-up-id",       "void",     "sweep",
 };
 
 /* What came of it: a name of at most this many per operation. */
@@ -361,23 +361,9 @@ static void do_one(void)
 {
     /* Weights: claims and outcomes that fit make the rest interesting. */
     static const enum operation wheel[] = {
-        CLAIM_SAME,
-        CLAIM_SAME,
-        CLAIM_SAME,
-        CLAIM_SAME,
-        CLAIM_UNALLOWED,
-        CLAIM_OTHER_PAYLOAD,
-        FINISH_COMPLETED,
-        FINISH_COMPLETED,
-        FINISH_RELEASED,
-        FINISH_UNKNOWN,
-        FINISH_OLD,
-        CLAIM_OTHER_CREDENTIAL,
-        FINISH_FOREIGN,
-        LOOK_UP,
-        LOOK_UP_ID,
-        VOID,
-        SWEEP,
+        CLAIM_SAME,       CLAIM_SAME,       CLAIM_SAME,      CLAIM_SAME,     CLAIM_UNALLOWED, CLAIM_OTHER_PAYLOAD,
+        FINISH_COMPLETED, FINISH_COMPLETED, FINISH_RELEASED, FINISH_UNKNOWN, FINISH_OLD,      CLAIM_OTHER_CREDENTIAL,
+        FINISH_FOREIGN,   LOOK_UP,          LOOK_UP_ID,      VOID,           SWEEP,
     };
     enum operation operation = wheel[below(sizeof wheel / sizeof wheel[0])];
     unsigned key = below(KEYS);

@@ -254,6 +254,40 @@ START_TEST(claims_and_reads_have_budgets_of_their_own_and_outcomes_are_never_ref
 }
 END_TEST
 
+START_TEST(queries_find_by_id_and_without_a_payload_on_the_readers_budget)
+{
+    struct store_worker *worker = start(gate_open(), 1, 3);
+    ck_assert(store_worker_submit(worker, task(0, STORE_TASK_CLAIM, "a")));
+    wait_done(1);
+    ck_assert(store_worker_submit(worker, task_finish(1, 0, OUTCOME_COMPLETED)));
+    wait_done(2);
+    gate_hold(true);
+    unsigned begins = gate.inside;
+    ck_assert(store_worker_submit(worker, task(2, STORE_TASK_LOOK_UP, "x")));
+    gate_wait(begins + 1);
+    struct store_task *query = task(3, STORE_TASK_CLAIM, "a"), *by_id = task(4, STORE_TASK_LOOK_UP, "");
+    struct store_task *fresh = task(5, STORE_TASK_CLAIM, "b");
+    memset(fresh->claim.command_id, 0xB0, COMMAND_ID_BYTES);
+    query->claim.any_payload = true;
+    memset(&query->claim.fingerprint, 0, sizeof query->claim.fingerprint);
+    by_id->look_up_id = true;
+    memcpy(by_id->claim.command_id, tasks[0].task.found.record.command_id, COMMAND_ID_BYTES);
+    ck_assert(store_worker_submit(worker, query));
+    ck_assert(store_worker_submit(worker, by_id));
+    ck_assert(store_worker_submit(worker, fresh));
+    gate_hold(false);
+    wait_done(6);
+    ck_assert_int_eq(query->found.decision.verdict, VERDICT_REPLAY);
+    ck_assert(view_equal(query->found.response->body, VIEW("done")));
+    ck_assert_str_eq(by_id->found.key, "a");
+    ck_assert_str_eq(by_id->found.request, "POST /orders");
+    ck_assert(fresh->found.claimed); /* its budget was not touched */
+    task_free(3);
+    task_free(4);
+    stop(worker);
+}
+END_TEST
+
 START_TEST(results_go_to_the_loop_that_each_task_came_from)
 {
     struct store_worker *worker = start(gate_open(), 10, 10);
@@ -526,6 +560,7 @@ SUITE(store_worker)
     CASE(suite, a_claim_its_outcome_and_its_replay_go_through_the_thread);
     CASE(suite, everything_queued_is_one_batch_with_outcomes_first_one_commit_and_one_wake_up);
     CASE(suite, claims_and_reads_have_budgets_of_their_own_and_outcomes_are_never_refused);
+    CASE(suite, queries_find_by_id_and_without_a_payload_on_the_readers_budget);
     CASE(suite, results_go_to_the_loop_that_each_task_came_from);
     CASE_LOOP(suite, a_failed_batch_fails_its_look_ups_too_but_saves_the_outcomes_where_it_can, FAILURE_ROWS);
     CASE(suite, a_probe_is_a_commit_that_counts_as_one);

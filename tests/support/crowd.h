@@ -8,12 +8,13 @@ enum { CROWD_MAX = 128 };
 
 struct crowd_member {
     const char *address;
+    const char *target; /* NULL: /orders */
     char key[64];
     char body[128];
     struct http_answer answer;
 };
 
-/* Connects everybody, waits until all are connected, lets all POST /orders at once, and returns when all have an answer (or none). */
+/* Connects everybody, waits until all are connected, lets all POST at once, and returns when all have an answer (or none). */
 void crowd_run(struct crowd_member *members, int count);
 void crowd_free(struct crowd_member *members, int count);
 

@@ -54,6 +54,12 @@ static const struct {
     { { .problem = PROBLEM_UNAVAILABLE, .reason = { "draining", 8 } },
       "{\"type\":\"unavailable\",\"title\":\"New commands are not accepted at the moment.\",\"status\":503,"
       "\"retryable\":true,\"executed\":\"unknown\",\"reason\":\"draining\"}" },
+    { { .problem = PROBLEM_NOT_VOIDABLE, .executed = EXECUTED_YES, .has_record = true, .state = { "completed", 9 } },
+      "{\"type\":\"not-voidable\",\"title\":\"The command can no longer be voided.\",\"status\":422,"
+      "\"retryable\":false,\"executed\":\"yes\",\"state\":\"completed\"}" },
+    { { .problem = PROBLEM_KEY_NOT_SEEN, .window_start_ms = INT64_C(1796000000123) },
+      "{\"type\":\"key-not-seen\",\"title\":\"No command with this key is known.\",\"status\":404,"
+      "\"retryable\":true,\"executed\":\"unknown\",\"window_start\":\"2026-11-30T00:53:20.123Z\"}" },
     { { .problem = PROBLEM_NOT_FOUND, .executed = EXECUTED_YES },
       "{\"type\":\"not-found\",\"title\":\"There is no such resource.\",\"status\":404,\"retryable\":false}" },
     /* bytes of a request inside a sentence */
