@@ -1,6 +1,7 @@
 /* main.c - nonbisd, read aloud: settings, store, listeners, run, and everything undone in reverse. */
 #include "server/base/clock.h"
 #include "server/base/memory.h"
+#include "server/base/process.h"
 #include "server/digest/digest.h"
 #include "server/flow/health.h"
 #include "server/flow/itself.h"
@@ -18,7 +19,7 @@ enum {
     EXIT_SOFTWARE_START = 70,
     EXIT_CONFIGURATION = 78,
     MAIN_TEXT_MAX = 256 * 1024,
-    HEAP_STEP_BYTES = 256 * 1024,
+    HEAP_STEP_BYTES = 256 * 1024, DESCRIPTORS_OWN = 128,
     SWEEP_EVERY_MS = 1000
 };
 
@@ -243,6 +244,19 @@ static int open_upstream(struct server *server, struct buf *error)
     return server->flow.upstream != NULL ? 0 : EXIT_ADDRESS;
 }
 
+/* Every client, every execution and what the server itself has open takes a descriptor. */
+static void reserve_descriptors(const struct settings *settings)
+{
+    int64_t wanted = settings->connections_max + settings->running_max + DESCRIPTORS_OWN;
+    int64_t limit = process_raise_descriptor_limit(wanted);
+    if (limit < wanted) {
+        log_message(LOG_WARN, "descriptors",
+                    "this process may open %lld descriptors, and connections_max and running_max can take %lld: raise its limit "
+                    "(ulimit -n, LimitNOFILE=) or lower them",
+                    (long long) limit, (long long) wanted);
+    }
+}
+
 static void say_started(const struct server *server)
 {
     const struct settings *settings = &server->settings;
@@ -320,6 +334,7 @@ static int serve(struct server *server, struct buf *error)
     make_edges(server);
     exit_code = open_upstream(server, error);
     if (exit_code == 0) {
+        reserve_descriptors(&server->settings);
         say_started(server);
         log_hold();
         loop_on_idle(server->loop, flush_log, NULL);
@@ -364,8 +379,10 @@ int main(int argc, char **argv)
     struct buf text;
     enum settings_action action = ACTION_RUN;
     buf_init(&text, MAIN_TEXT_MAX);
+    process_open_standard_descriptors();
     (void) umask(0077);
     (void) signal(SIGPIPE, SIG_IGN);
+    (void) signal(SIGHUP, SIG_IGN); /* there is nothing to read again yet, and a closed terminal is no reason to end */
     (void) mallopt(M_ARENA_MAX, 2);             /* two threads */
     (void) mallopt(M_TOP_PAD, HEAP_STEP_BYTES); /* heaps grow in larger steps: fewer system calls */
     int exit_code = settings_read(&server.settings, &action, argc, argv, environ, &text);

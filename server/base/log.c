@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -270,6 +271,12 @@ static _Thread_local struct {
 /* What does not fit into a full pipe that must not block, or on a full disk, is counted and told by the next line. */
 static void log_write(const char *text, size_t len, uint64_t lines)
 {
+    /* A pipe whose reader stands still must not stop the server: up to PIPE_BUF fit when poll says so. */
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+    if (poll(&room, 1, 0) == 0) {
+        atomic_fetch_add(&lines_lost, lines);
+        return;
+    }
     ssize_t written;
     do {
         written = write(STDERR_FILENO, text, len);

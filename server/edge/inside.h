@@ -57,7 +57,7 @@ enum reply_state { REPLY_NONE, REPLY_PREPARING, REPLY_READY, REPLY_QUEUED };
 struct request_body {
     char *bytes;
     size_t len, room;
-    bool declared; /* by Content-Length: room is exactly that */
+    bool declared; /* by Content-Length */
     uint64_t declared_len;
     uint64_t received;  /* bytes that libmicrohttpd delivered, kept or not */
     bool over;          /* grew over body_max: what comes is thrown away */

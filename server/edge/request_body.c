@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BODY_FIRST_ROOM = 4096 }; /* bytes: a chunked body's first allocation */
+enum {
+    BODY_FIRST_ROOM = 4096,          /* bytes: a chunked body's first allocation */
+    BODY_DECLARED_ROOM = 64 * 1024, /* and a declared one's, at most */
+};
 
 void request_body_start(struct edge_request *request)
 {
@@ -24,7 +27,8 @@ void request_body_start(struct edge_request *request)
         body->over = true; /* the handler refuses this in head(); if it did not, it hears of it in too_large() */
         return;
     }
-    body->room = (size_t) body->declared_len;
+    /* Room comes with the bytes: who only declares much gets little. */
+    body->room = body->declared_len < BODY_DECLARED_ROOM ? (size_t) body->declared_len : BODY_DECLARED_ROOM;
     if (body->room > 0) {
         body->bytes = memory_resize(NULL, body->room);
     }
@@ -64,7 +68,7 @@ bool request_body_add(struct edge_request *request, const char *bytes, size_t le
             len > LIMIT_EARLY_DISCARD - body->thrown_away ? LIMIT_EARLY_DISCARD : body->thrown_away + len;
         return body->thrown_away < LIMIT_EARLY_DISCARD;
     }
-    request_body_grow(body, body->len + len, max);
+    request_body_grow(body, body->len + len, body->declared ? (size_t) body->declared_len : max);
     memcpy(body->bytes + body->len, bytes, len);
     body->len += len;
     return true;

@@ -109,6 +109,9 @@ static void exchange_do(struct exchange *x, enum deed deed, enum event event)
 void exchange_event(struct exchange *x, enum event event)
 {
     struct step step = exchange_next(x->phase, event);
+    if (x->phase == PHASE_READING && step.next != PHASE_READING) {
+        x->flow->reading--;
+    }
     x->phase = step.next;
     exchange_do(x, step.deed, event);
 }
@@ -216,6 +219,7 @@ enum edge_take command_start(struct flow *flow, const struct command_start *star
     loop_timer_init(&x->answer_timer, flow->loop, command_on_answer_timer, x);
     loop_timer_init(&x->hard_timer, flow->loop, command_on_hard_timer, x);
     list_append(&flow->exchanges, &x->node);
+    flow->reading++;
     edge_set_user(start->request, x);
     return EDGE_COLLECT;
 }

@@ -33,6 +33,7 @@ static void stop_on_quiet(void *context)
     }
     stop->ended = true;
     loop_timer_stop(&stop->drain);
+    command_stop_all(stop->flow); /* what is left has not arrived whole: nothing has happened yet */
     acceptor_close(stop->data_acceptor);
     stop->data_acceptor = NULL;
     if (stop->admin_acceptor != NULL) {
@@ -57,10 +58,11 @@ static void stop_on_drain_end(void *context)
             "the last outcomes could not be recorded in time; running commands become unknown at the next start");
         _exit(stop->exit_code != 0 ? stop->exit_code : STOP_EXIT_STORE);
     }
+    size_t running = flow->exchanges.count - flow->reading;
     flow->stopped = true;
     log_message(LOG_WARN, "stop",
                 "drain_timeout is over: %zu command%s recorded unknown, %zu pass-through request%s cut",
-                flow->exchanges.count, flow->exchanges.count == 1 ? " is" : "s are", flow->relays.count,
+                running, running == 1 ? " is" : "s are", flow->relays.count,
                 flow->relays.count == 1 ? " is" : "s are");
     loop_timer_start(&stop->drain, STOP_RECORD_MS);
     command_stop_all(flow);
@@ -80,8 +82,9 @@ static void stop_begin(struct stop *stop, const char *reason, const char *why, i
     stop->begun = true;
     flow->draining = true;
     flow->draining_reason = reason;
-    log_message(LOG_INFO, "drain", "%s: new commands are refused, %zu running one%s", why, flow->exchanges.count,
-                flow->exchanges.count == 1 ? " finishes" : "s finish");
+    size_t running = flow->exchanges.count - flow->reading;
+    log_message(LOG_INFO, "drain", "%s: new commands are refused, %zu running one%s", why, running,
+                running == 1 ? " finishes" : "s finish");
     loop_timer_start(&stop->drain, flow->settings->drain_timeout_ms);
     if (flow_is_quiet(flow)) {
         stop_on_quiet(stop);

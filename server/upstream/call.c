@@ -187,6 +187,9 @@ static bool call_check_early(struct upstream_call *call)
 static void call_finish(struct upstream_call *call, bool surplus)
 {
     struct connection *connection = call->connection;
+    if (surplus) {
+        pool_distrust(call->upstream);
+    }
     if (call->reader.keep_alive && !surplus && call_is_written(call) && !call->swallow && !call->send_broke) {
         call->connection = NULL;
         pool_keep(call->upstream, connection, call->reader.keep_alive_timeout_ms);

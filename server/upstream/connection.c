@@ -60,7 +60,7 @@ static void connection_settle(struct connection *connection, CURLcode result)
         (void) curl_easy_getinfo(connection->easy, CURLINFO_ACTIVESOCKET, &fd);
         /* The first read ties the connection to this handle; before it libcurl may close the connection when another handle
          * connects (docs/facts.md 36). Nothing was asked yet, so there is nothing to read. */
-        if (fd != CURL_SOCKET_BAD && connection_is_quiet(connection)) {
+        if (fd != CURL_SOCKET_BAD && connection_look(connection) == CONNECTION_AGAIN) {
             connection->watch = loop_watch_new(connection->connections->loop, fd, connection_on_ready, connection);
             connection->owner->opened(connection->context);
             return;
@@ -296,11 +296,11 @@ enum connection_io connection_receive(struct connection *connection, char *bytes
     return result == CURLE_AGAIN ? CONNECTION_AGAIN : CONNECTION_FAILED;
 }
 
-bool connection_is_quiet(struct connection *connection)
+enum connection_io connection_look(struct connection *connection)
 {
     char byte;
     size_t received;
-    return connection_receive(connection, &byte, 1, &received) == CONNECTION_AGAIN;
+    return connection_receive(connection, &byte, 1, &received);
 }
 
 const char *connection_error(struct connection *connection)

@@ -58,8 +58,8 @@ void connection_close(struct connection *connection); /* also while connecting; 
 void connection_want(struct connection *connection, int events); /* what ready() is called for */
 enum connection_io connection_send(struct connection *connection, const char *bytes, size_t len, size_t *sent);
 enum connection_io connection_receive(struct connection *connection, char *bytes, size_t len, size_t *received);
-/* One read that must say AGAIN: neither closed nor holding bytes that nobody asked for. */
-bool connection_is_quiet(struct connection *connection);
+/* A look at a connection at rest: AGAIN when it is quiet, DONE when there are bytes that nobody asked for (one of them is read). */
+enum connection_io connection_look(struct connection *connection);
 /* Why the last send or receive failed. Static storage of the C library or libcurl. */
 const char *connection_error(struct connection *connection);
 

@@ -4,6 +4,7 @@
  * connection is used again only while it is younger than the handler's patience, and after a look at it (docs/facts.md 45). */
 #include "server/upstream/pool.h"
 
+#include "server/base/log.h"
 #include "server/base/memory.h"
 
 #include <stdlib.h>
@@ -24,12 +25,33 @@ static void pool_drop(struct upstream *upstream, struct connection *connection)
     connection_close(connection);
 }
 
+void pool_distrust(struct upstream *upstream)
+{
+    if (!upstream->distrusted) {
+        upstream->distrusted = true;
+        log_message(LOG_WARN, "upstream",
+                    "%s sent bytes behind a complete answer; had they come later, they would have been taken for the next "
+                    "command's answer, so connections for commands are not kept any more until a restart",
+                    connections_peer(upstream->connections));
+    }
+}
+
+/* A look at a connection at rest; bytes that nobody asked for are remembered for ever. */
+static bool pool_is_quiet(struct upstream *upstream, struct connection *connection)
+{
+    enum connection_io io = connection_look(connection);
+    if (io == CONNECTION_DONE) {
+        pool_distrust(upstream);
+    }
+    return io == CONNECTION_AGAIN;
+}
+
 /* Something happened on a connection at rest: its close, bytes that nobody asked for, or only housekeeping of TLS. */
 static void pool_on_ready(void *context, int events)
 {
     (void) events;
     struct connection *connection = context;
-    if (connection_is_quiet(connection)) {
+    if (pool_is_quiet(connection->pool, connection)) {
         connection_want(connection, LOOP_READABLE);
         return;
     }
@@ -67,7 +89,7 @@ struct connection *pool_take(struct upstream *upstream, enum upstream_lane lane)
         return NULL;
     }
     struct connection *connection = LIST_ITEM(node, struct connection, node);
-    if (connection->usable_until_ms <= loop_now_ms(upstream->loop) || !connection_is_quiet(connection)) {
+    if (connection->usable_until_ms <= loop_now_ms(upstream->loop) || !pool_is_quiet(upstream, connection)) {
         pool_drop(upstream, connection);
         return NULL;
     }
@@ -83,7 +105,7 @@ void pool_keep(struct upstream *upstream, struct connection *connection, int64_t
     if (keep_alive_ms >= 0 && keep_alive_ms - KEEP_ALIVE_MARGIN_MS < for_ms) {
         for_ms = keep_alive_ms - KEEP_ALIVE_MARGIN_MS;
     }
-    if (for_ms <= 0) {
+    if (for_ms <= 0 || (upstream->distrusted && connection->lane == UPSTREAM_PROTECTED)) {
         connection_close(connection);
         return;
     }

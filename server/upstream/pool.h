@@ -17,6 +17,7 @@ struct upstream {
     int64_t idle_ms;
     size_t response_header_max;
     bool allow_close_delimited;
+    bool distrusted; /* the handler once sent bytes behind a complete answer: connections of commands are used once */
 
     struct list kept[UPSTREAM_LANES]; /* connections at rest, the youngest first; never shared by two lanes */
     struct loop_timer sweep;          /* closes kept connections that grew old */
@@ -34,6 +35,9 @@ struct connection *pool_take(struct upstream *upstream, enum upstream_lane lane)
 
 /* Keeps a connection whose answer was read to its end. keep_alive_ms: what the handler said, or -1. */
 void pool_keep(struct upstream *upstream, struct connection *connection, int64_t keep_alive_ms);
+
+/* Bytes came behind a complete answer. Late enough, and they would be the next command's answer (docs/facts.md 48). */
+void pool_distrust(struct upstream *upstream);
 
 /* call.c: drives the calls in `resting`. */
 void call_drive_resting(void *upstream);

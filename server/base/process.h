@@ -1,0 +1,14 @@
+/* process.h - what a process needs before it starts work: descriptors. Once at start, one thread. */
+#ifndef NONBIS_SERVER_BASE_PROCESS_H
+#define NONBIS_SERVER_BASE_PROCESS_H
+
+#include <stdint.h>
+
+/* Opens /dev/null over standard input, output and error where they are closed: else the next descriptor that is opened would take their
+ * place, and log lines would go into it. */
+void process_open_standard_descriptors(void);
+
+/* Raises the soft limit of open descriptors towards `wanted`, as far as the hard limit allows. Returns what is in force. */
+int64_t process_raise_descriptor_limit(int64_t wanted);
+
+#endif
