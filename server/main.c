@@ -19,7 +19,8 @@ enum {
     EXIT_SOFTWARE_START = 70,
     EXIT_CONFIGURATION = 78,
     MAIN_TEXT_MAX = 256 * 1024,
-    HEAP_STEP_BYTES = 256 * 1024, DESCRIPTORS_OWN = 128,
+    HEAP_STEP_BYTES = 256 * 1024,
+    DESCRIPTORS_OWN = 128,
     SWEEP_EVERY_MS = 1000
 };
 
@@ -251,7 +252,8 @@ static void reserve_descriptors(const struct settings *settings)
     int64_t limit = process_raise_descriptor_limit(wanted);
     if (limit < wanted) {
         log_message(LOG_WARN, "descriptors",
-                    "this process may open %lld descriptors, and connections_max and running_max can take %lld: raise its limit "
+                    "this process may open %lld descriptors, and connections_max and running_max can take %lld: raise "
+                    "its limit "
                     "(ulimit -n, LimitNOFILE=) or lower them",
                     (long long) limit, (long long) wanted);
     }
@@ -383,7 +385,7 @@ int main(int argc, char **argv)
     (void) umask(0077);
     (void) signal(SIGPIPE, SIG_IGN);
     (void) signal(SIGHUP, SIG_IGN); /* there is nothing to read again yet, and a closed terminal is no reason to end */
-    (void) mallopt(M_ARENA_MAX, 2);             /* two threads */
+    (void) mallopt(M_ARENA_MAX, 2); /* two threads */
     (void) mallopt(M_TOP_PAD, HEAP_STEP_BYTES); /* heaps grow in larger steps: fewer system calls */
     int exit_code = settings_read(&server.settings, &action, argc, argv, environ, &text);
     bool asks_about_itself = action == ACTION_HELP || action == ACTION_VERSION;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    BODY_FIRST_ROOM = 4096,          /* bytes: a chunked body's first allocation */
+    BODY_FIRST_ROOM = 4096,         /* bytes: a chunked body's first allocation */
     BODY_DECLARED_ROOM = 64 * 1024, /* and a declared one's, at most */
 };
 

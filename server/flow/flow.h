@@ -38,7 +38,7 @@ struct flow {
     struct list queries;       /* struct own whose task the store has */
     struct replays *replays;   /* per command, for its status */
     struct list late;          /* outcomes that are tried again: late.h */
-    unsigned reading; /* exchanges whose request is still arriving: no drain waits for them */
+    unsigned reading;          /* exchanges whose request is still arriving: no drain waits for them */
     unsigned running;          /* exchanges that hold, or may get, a claim: bounded by running_max */
     int64_t *route_latency_ms; /* by route index: moving average of the handler's answers */
 

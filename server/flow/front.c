@@ -362,7 +362,8 @@ void flow_fini(struct flow *flow)
 
 bool flow_is_quiet(const struct flow *flow)
 {
-    return flow->exchanges.count == flow->reading && flow->relays.count == 0 && flow->queries.count == 0 && flow->late.count == 0;
+    return flow->exchanges.count == flow->reading && flow->relays.count == 0 && flow->queries.count == 0 &&
+           flow->late.count == 0;
 }
 
 void flow_check_quiet(struct flow *flow)

@@ -61,9 +61,8 @@ static void stop_on_drain_end(void *context)
     size_t running = flow->exchanges.count - flow->reading;
     flow->stopped = true;
     log_message(LOG_WARN, "stop",
-                "drain_timeout is over: %zu command%s recorded unknown, %zu pass-through request%s cut",
-                running, running == 1 ? " is" : "s are", flow->relays.count,
-                flow->relays.count == 1 ? " is" : "s are");
+                "drain_timeout is over: %zu command%s recorded unknown, %zu pass-through request%s cut", running,
+                running == 1 ? " is" : "s are", flow->relays.count, flow->relays.count == 1 ? " is" : "s are");
     loop_timer_start(&stop->drain, STOP_RECORD_MS);
     command_stop_all(flow);
     relay_stop_all(flow);

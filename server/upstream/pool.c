@@ -29,10 +29,11 @@ void pool_distrust(struct upstream *upstream)
 {
     if (!upstream->distrusted) {
         upstream->distrusted = true;
-        log_message(LOG_WARN, "upstream",
-                    "%s sent bytes behind a complete answer; had they come later, they would have been taken for the next "
-                    "command's answer, so connections for commands are not kept any more until a restart",
-                    connections_peer(upstream->connections));
+        log_message(
+            LOG_WARN, "upstream",
+            "%s sent bytes behind a complete answer; had they come later, they would have been taken for the next "
+            "command's answer, so connections for commands are not kept any more until a restart",
+            connections_peer(upstream->connections));
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RUNNING = 32 };
@@ -158,9 +159,9 @@ END_TEST
 
 START_TEST(idle_connections_and_half_sent_requests_do_not_hold_a_drain)
 {
-    const char *const more[] = { "--set", "drain_timeout=100ms", NULL };
+    struct timespec start, end;
     struct rig rig;
-    rig_start(&rig, more);
+    rig_start(&rig, NULL);
     int idle = http_connect(rig.address);
     ck_assert(http_send(idle, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 27));
     struct http_answer answer = http_receive(idle, false, NULL);
@@ -172,7 +173,12 @@ START_TEST(idle_connections_and_half_sent_requests_do_not_hold_a_drain)
     char line[26] = "";
     ck_assert_int_gt(read(half, line, 25), 0); /* 100 Continue: it is being read */
     int silent = http_connect(rig.address);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    daemon_signal(&rig.nonbis, SIGHUP); /* not a reason to end */
     ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    ck_assert_int_lt(end.tv_sec - start.tv_sec, 10); /* drain_timeout is 30 s */
+    ck_assert(daemon_logged(&rig.nonbis, "0 running ones"));
     ck_assert(http_closes(idle));
     ck_assert(http_closes(half));
     ck_assert(http_closes(silent));
