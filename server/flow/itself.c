@@ -71,7 +71,9 @@ bool itself_is_target(const char *listen, const char *host, unsigned port)
     }
     struct addrinfo *ours = resolve(own);
     struct addrinfo *theirs = resolve(host);
-    bool same = false;
+    /* The name always means this machine (RFC 6761 section 6.3), also where no file says so. */
+    bool same = view_equal_nocase(view_of(host), VIEW("localhost")) && ours != NULL &&
+                (address_is_loopback(ours->ai_addr) || is_wildcard(ours->ai_addr));
     for (struct addrinfo *a = theirs; a != NULL && ours != NULL; a = a->ai_next) {
         same = same || same_address(a->ai_addr, ours->ai_addr) ||
                (is_wildcard(ours->ai_addr) && address_is_loopback(a->ai_addr));

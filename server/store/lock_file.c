@@ -11,9 +11,14 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { LOCK_TEXT_MAX = 8192 }; /* bytes: a path and four short lines */
+enum { LOCK_TEXT_MAX = 8192 }; /* bytes: a path and five short lines */
 
 #define LOCK_HEAD "nonbis store lock 1"
+
+static const char *const lock_states[] = {
+    [LOCK_STOPPED] = "stopped", [LOCK_RUNNING] = "running", [LOCK_CLOSING] = "closing"
+};
+enum { LOCK_STATES = sizeof lock_states / sizeof lock_states[0] };
 
 static int hex_value(char digit)
 {
@@ -38,6 +43,15 @@ static bool hex_read(struct view text, uint8_t *out, size_t bytes)
     return true;
 }
 
+static void lock_file_read_state(struct lock_file *lock, struct view name)
+{
+    for (int i = 0; i < LOCK_STATES; i++) {
+        if (view_equal(name, view_of(lock_states[i]))) {
+            lock->state = (enum lock_state) i;
+        }
+    }
+}
+
 static void lock_file_read(struct lock_file *lock)
 {
     char text[LOCK_TEXT_MAX];
@@ -45,6 +59,11 @@ static void lock_file_read(struct lock_file *lock)
     struct view rest = view_make(text, len > 0 ? (size_t) len : 0), line;
     if (!view_next_item(&rest, '\n', &line) || !view_equal(line, VIEW(LOCK_HEAD))) {
         return; /* new, or not ours: it remembers nothing */
+    }
+    /* The second line and no other: a path may hold anything. */
+    struct view after = rest;
+    if (view_next_item(&after, '\n', &line) && view_starts_with(line, VIEW("state "))) {
+        lock_file_read_state(lock, view_make(line.ptr + 6, line.len - 6));
     }
     while (view_next_item(&rest, '\n', &line)) {
         uint64_t pid;
@@ -82,10 +101,10 @@ static bool lock_file_put(struct lock_file *lock, const char *text, size_t len)
         errno = ENOSPC;
         return false;
     }
-    return put >= 0 && ftruncate(lock->fd, (off_t) len) == 0 && fsync(lock->fd) == 0;
+    return put >= 0 && ftruncate(lock->fd, (off_t) len) == 0 && fdatasync(lock->fd) == 0;
 }
 
-bool lock_file_write(struct lock_file *lock, const char *database_path, const uint8_t *store_id)
+bool lock_file_write(struct lock_file *lock, const char *database_path, const uint8_t *store_id, enum lock_state state)
 {
     char text[LOCK_TEXT_MAX], store[48] = "";
     if (store_id != NULL) {
@@ -99,12 +118,17 @@ bool lock_file_write(struct lock_file *lock, const char *database_path, const ui
         }
         (void) snprintf(at, 2, "\n");
     }
-    int len = snprintf(text, sizeof text, LOCK_HEAD "\n%spath %s\npid %ld\n", store, database_path, (long) getpid());
+    int len = snprintf(text, sizeof text, LOCK_HEAD "\nstate %s\n%spath %s\npid %ld\n", lock_states[state], store,
+                       database_path, (long) getpid());
     if (len < 0 || (size_t) len >= sizeof text) {
         errno = ENAMETOOLONG;
         return false;
     }
-    return lock_file_put(lock, text, (size_t) len);
+    if (!lock_file_put(lock, text, (size_t) len)) {
+        return false;
+    }
+    lock->state = state;
+    return true;
 }
 
 void lock_file_release(struct lock_file *lock)

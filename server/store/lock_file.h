@@ -1,6 +1,7 @@
 /* lock_file.h - the file beside the database that says who uses the store and remembers which store it is.
  *
  *   nonbis store lock 1
+ *   state running           is it in use (below)? All of one length, so that a change needs no room on the disk
  *   store 0f3a...            32 hex; absent until the store was made
  *   path /var/lib/nonbis/nonbis.db
  *   pid 4711                 means nothing once the lock is free
@@ -14,11 +15,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What the log of the database is worth when nobody holds the lock. A file without the line: stopped. */
+enum lock_state {
+    LOCK_STOPPED, /* closed cleanly, or nothing was written yet: everything is in the database */
+    LOCK_RUNNING, /* commits may lie in the log alone: a start without the log would not know them */
+    LOCK_CLOSING  /* the log is being brought home: it may be empty already, and then nothing is lost */
+};
+
 struct lock_file {
     int fd; /* -1: not held */
     bool remembers;
-    uint8_t store_id[16]; /* when it remembers one */
-    long pid;             /* of the last owner, as written; 0: unknown */
+    uint8_t store_id[16];  /* when it remembers one */
+    long pid;              /* of the last owner, as written; 0: unknown */
+    enum lock_state state; /* as last read or written */
 };
 
 enum lock_result {
@@ -28,8 +37,9 @@ enum lock_result {
 };
 
 enum lock_result lock_file_take(struct lock_file *lock, const char *path);
-/* Writes owner and identity (16 bytes; NULL: the one that is remembered, if any), durably. False: errno says why. */
-bool lock_file_write(struct lock_file *lock, const char *database_path, const uint8_t *store_id);
+/* Writes owner, identity (16 bytes; NULL: the one that is remembered, if any) and state, durably. False: errno says
+ * why, and `state` is as it was. */
+bool lock_file_write(struct lock_file *lock, const char *database_path, const uint8_t *store_id, enum lock_state state);
 void lock_file_release(struct lock_file *lock); /* also when it is not held */
 
 #endif

@@ -115,6 +115,9 @@ static enum store_result sqlite_commit(struct store *store)
             sqlite->full_told = false;
             sqlite->wal_written_ms = store->clock->monotonic_ms(store->clock->context);
         }
+        if (sqlite->wal_pages > 0) { /* done at start, but where there was no room */
+            (void) sqlite_place_mark(sqlite, LOCK_RUNNING);
+        }
         return STORE_OK;
     }
     if (sqlite_is_full(code)) {
@@ -381,9 +384,28 @@ void sqlite_store_free(struct sqlite_store *sqlite)
     free(sqlite);
 }
 
+/* Empties the log into the database. The lock file says `closing` before: a process killed between the two leaves an
+ * empty log, and nothing is lost by it. False: the log is still needed, and must stay. */
+static bool sqlite_bring_home(struct sqlite_store *sqlite)
+{
+    if (sqlite->lock.state == LOCK_RUNNING && !sqlite_place_mark(sqlite, LOCK_CLOSING)) {
+        return false;
+    }
+    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    if (code == SQLITE_OK) {
+        (void) sqlite_place_mark(sqlite, LOCK_STOPPED);
+        return true;
+    }
+    log_message(LOG_ERROR, "store", "the last checkpoint failed: %s; the next start reads the log",
+                sqlite3_errmsg(sqlite->db));
+    (void) sqlite_place_mark(sqlite, LOCK_RUNNING);
+    return false;
+}
+
 static void sqlite_close(struct store *store)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
+    bool home = false;
     if (!store->down) {
         enum store_result result = sqlite_begin(store);
         if (result == STORE_OK) {
@@ -393,12 +415,9 @@ static void sqlite_close(struct store *store)
         if (result != STORE_OK) {
             sqlite_rollback(store);
         }
-        int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-        if (code != SQLITE_OK) {
-            log_message(LOG_ERROR, "store", "the last checkpoint failed: %s; the next start reads the log",
-                        sqlite3_errmsg(sqlite->db));
-        }
-    } else {
+        home = result != STORE_UNCERTAIN && sqlite_bring_home(sqlite);
+    }
+    if (!home) {
         /* The truth is in the log: closing must not touch it. */
         (void) sqlite3_db_config(sqlite->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     }

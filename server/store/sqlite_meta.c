@@ -80,3 +80,21 @@ int sqlite_meta_set_text(struct sqlite_store *sqlite, const char *name, struct v
                                SQLITE_STATIC, SQLITE_UTF8);
     return meta_set(sqlite, name);
 }
+
+bool sqlite_meta_make_identity(struct sqlite_store *sqlite, const struct store_identity_settings *identity,
+                               int64_t wall_ms)
+{
+    struct store_info *info = &sqlite->store.info;
+    digest_random(info->store_id, sizeof info->store_id);
+    digest_random(info->guard_key, sizeof info->guard_key);
+    digest_random(sqlite->hash_key, sizeof sqlite->hash_key);
+    return sqlite_meta_set_bytes(sqlite, "store_id", info->store_id, sizeof info->store_id) == SQLITE_DONE &&
+           sqlite_meta_set_bytes(sqlite, "guard_key", info->guard_key, sizeof info->guard_key) == SQLITE_DONE &&
+           sqlite_meta_set_bytes(sqlite, "hash_key", sqlite->hash_key, sizeof sqlite->hash_key) == SQLITE_DONE &&
+           sqlite_meta_set_text(sqlite, "tenant_source", identity->tenant_source) == SQLITE_DONE &&
+           sqlite_meta_set_text(sqlite, "guard", identity->guard) == SQLITE_DONE &&
+           sqlite_meta_set_number(sqlite, "fingerprint_version", identity->fingerprint_version) == SQLITE_DONE &&
+           sqlite_meta_set_number(sqlite, "window_start_ms", wall_ms) == SQLITE_DONE &&
+           sqlite_meta_set_number(sqlite, "last_time_ms", wall_ms) == SQLITE_DONE &&
+           sqlite_meta_set_number(sqlite, "last_wall_ms", wall_ms) == SQLITE_DONE;
+}

@@ -20,7 +20,7 @@
 enum {
     CHECK_BYTES_MAX =
         64 * 1024 * 1024, /* a database up to here is read whole at start; a larger one is checked where it is used */
-    RECOVER_CHUNK = 256   /* rows at once */
+    LOG_HEADER_BYTES = 32 /* of the -wal file; only what is after it can be a commit */
 };
 
 /* One attempt to open. */
@@ -29,6 +29,7 @@ struct opening {
     struct buf *error;
     int exit_code; /* 0: going well */
     char *directory, *path, *lock_path;
+    bool there; /* there is a database file with something in it */
     bool fresh; /* there is nothing yet in the database */
     struct sqlite_store *sqlite;
 };
@@ -142,6 +143,43 @@ static bool open_check_place(struct opening *opening)
     return true;
 }
 
+/* Says who has the store now, and which one it is. A full disk does not keep an existing store away: what the file
+ * says already stays true, and the next commit tries again (sqlite_place_mark). */
+static bool open_write_lock(struct opening *opening, const uint8_t *store_id, enum lock_state state)
+{
+    if (lock_file_write(&opening->sqlite->lock, opening->path, store_id, state)) {
+        return true;
+    }
+    int error = errno;
+    if (!opening->there || (error != ENOSPC && error != EDQUOT)) {
+        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "its lock file %s: %s", opening->lock_path,
+                           strerror(error));
+    }
+    log_message(LOG_WARN, "store", "could not write the lock file %s: %s; it stays as it is", opening->lock_path,
+                strerror(error));
+    return true;
+}
+
+/* A run that did not end cleanly leaves its newest commits in the log. Without the log SQLite opens the database as
+ * it was at the last checkpoint, and says nothing (docs/facts.md 57): claims would be forgotten. */
+static bool open_check_log(struct opening *opening)
+{
+    struct stat status;
+    char log_path[PATH_MAX + 8];
+    (void) snprintf(log_path, sizeof log_path, "%s-wal", opening->path);
+    bool found = stat(log_path, &status) == 0;
+    if (opening->sqlite->lock.state != LOCK_RUNNING || (found && status.st_size > LOG_HEADER_BYTES)) {
+        return true;
+    }
+    return open_refuse(
+        opening, STORE_EXIT_UNUSABLE,
+        "its last run did not end cleanly, as %s says, and its log %s is %s. Commits may be missing with it, and their "
+        "keys would be executed again. Bring that -wal file back. If it is lost (or another program, such as a sqlite3 "
+        "shell, has opened the database since and emptied it: then nothing is missing), remove the lock file to go on, "
+        "knowing that keys claimed lately may be executed again",
+        opening->lock_path, log_path, found ? "empty" : "missing");
+}
+
 static bool open_take_lock(struct opening *opening)
 {
     struct lock_file *lock = &opening->sqlite->lock;
@@ -158,19 +196,15 @@ static bool open_take_lock(struct opening *opening)
                            strerror(errno));
     }
     struct stat status;
-    bool there = stat(opening->path, &status) == 0 && status.st_size > 0;
-    if (!there && lock->remembers) {
+    opening->there = stat(opening->path, &status) == 0 && status.st_size > 0;
+    if (!opening->there && lock->remembers) {
         return open_refuse(
             opening, STORE_EXIT_UNUSABLE,
             "it is missing, but %s remembers it. Bring it back. To start anew on purpose remove the lock "
             "file too: every key is then forgotten, and a repeat of an old request is executed again",
             opening->lock_path);
     }
-    if (!lock_file_write(lock, opening->path, NULL)) {
-        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "its lock file %s: %s", opening->lock_path,
-                           strerror(errno));
-    }
-    return true;
+    return (!opening->there || open_check_log(opening)) && open_write_lock(opening, NULL, lock->state);
 }
 
 /* --- the database --- */
@@ -188,7 +222,7 @@ static bool open_database(struct opening *opening)
     if (code != SQLITE_OK) {
         return open_refuse_code(opening, "opening the database", sqlite3_errmsg(sqlite->db));
     }
-    /* Closing a file that turns out to be foreign must not change it. */
+    /* Closing a file that is refused must not change it: neither a foreign one, nor the log of ours. */
     (void) sqlite3_db_config(sqlite->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void) sqlite3_db_config(sqlite->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     return true;
@@ -262,34 +296,20 @@ static bool open_prepare(struct opening *opening, int version)
         return open_refuse_code(opening, "preparing the database", room[0] != '\0' ? room : sqlite3_errmsg(sqlite->db));
     }
     (void) sqlite3_wal_hook(sqlite->db, sqlite_on_commit, sqlite);
-    (void) sqlite3_db_config(sqlite->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     return true;
 }
 
 static bool open_check_damage(struct opening *opening)
 {
-    sqlite3 *db = opening->sqlite->db;
-    sqlite3_stmt *statement = NULL;
     struct stat status;
-    if (stat(opening->path, &status) != 0 || status.st_size > CHECK_BYTES_MAX) {
+    char said[256];
+    if (stat(opening->path, &status) != 0 || status.st_size > CHECK_BYTES_MAX ||
+        sqlite_pragma_check(opening->sqlite->db, said, sizeof said)) {
         return true;
     }
-    char said[256] = "";
-    if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW) {
-        (void) snprintf(said, sizeof said, "%s", (const char *) sqlite3_column_text(statement, 0));
-    } else {
-        (void) snprintf(said, sizeof said, "%s", sqlite3_errmsg(db));
-    }
-    (void) sqlite3_finalize(statement);
-    (void) sqlite3_db_release_memory(db);
-    if (strcmp(said, "ok") != 0) {
-        return open_refuse(opening, STORE_EXIT_UNUSABLE,
-                           "it is damaged (quick_check: %s). Keep a copy of it and of its -wal file, then restore a "
-                           "backup",
-                           said);
-    }
-    return true;
+    return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                       "it is damaged (quick_check: %s). Keep a copy of it and of its -wal file, then restore a backup",
+                       said);
 }
 
 /* --- who it is --- */
@@ -297,24 +317,9 @@ static bool open_check_damage(struct opening *opening)
 static bool open_make_identity(struct opening *opening)
 {
     struct sqlite_store *sqlite = opening->sqlite;
-    const struct store_identity_settings *identity = &opening->options->identity;
-    struct store_info *info = &sqlite->store.info;
     const struct store_clock *clock = store_clock_or_system(opening->options->clock);
-    int64_t wall_ms = clock->wall_ms(clock->context);
-    digest_random(info->store_id, sizeof info->store_id);
-    digest_random(info->guard_key, sizeof info->guard_key);
-    digest_random(sqlite->hash_key, sizeof sqlite->hash_key);
-    bool done = sqlite_meta_set_bytes(sqlite, "store_id", info->store_id, sizeof info->store_id) == SQLITE_DONE &&
-                sqlite_meta_set_bytes(sqlite, "guard_key", info->guard_key, sizeof info->guard_key) == SQLITE_DONE &&
-                sqlite_meta_set_bytes(sqlite, "hash_key", sqlite->hash_key, sizeof sqlite->hash_key) == SQLITE_DONE &&
-                sqlite_meta_set_text(sqlite, "tenant_source", identity->tenant_source) == SQLITE_DONE &&
-                sqlite_meta_set_text(sqlite, "guard", identity->guard) == SQLITE_DONE &&
-                sqlite_meta_set_number(sqlite, "fingerprint_version", identity->fingerprint_version) == SQLITE_DONE &&
-                sqlite_meta_set_number(sqlite, "window_start_ms", wall_ms) == SQLITE_DONE &&
-                sqlite_meta_set_number(sqlite, "last_time_ms", wall_ms) == SQLITE_DONE &&
-                sqlite_meta_set_number(sqlite, "last_wall_ms", wall_ms) == SQLITE_DONE &&
-                sqlite3_exec(sqlite->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
-    if (!done) {
+    if (!sqlite_meta_make_identity(sqlite, &opening->options->identity, clock->wall_ms(clock->context)) ||
+        sqlite3_exec(sqlite->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
         return open_refuse_code(opening, "writing a new store", sqlite3_errmsg(sqlite->db));
     }
     /* The name of the new file is durable only with its directory. */
@@ -408,34 +413,32 @@ static bool open_index_keys(struct opening *opening)
     return true;
 }
 
-/* A claim means "may have been sent" (docs/contract.md section 6). Also the first durable write of this process: a
- * disk that cannot be written to is found here. */
+/* Also the first durable write of this process: a disk that cannot be written to is found here. One that is full is
+ * no reason to stay away when nothing has to be recovered: replays and look-ups need no room. */
 static bool open_recover(struct opening *opening)
 {
     struct sqlite_store *sqlite = opening->sqlite;
-    struct store *store = &sqlite->store;
-    const struct record_outcome crash = { .kind = OUTCOME_UNKNOWN, .cause = CAUSE_CRASH };
-    struct sqlite_row *rows = memory_new(RECOVER_CHUNK * sizeof *rows);
-    unsigned count = 0;
-    bool done = store_begin(store) == STORE_OK;
-    int64_t now_ms = store_now(store);
-    do {
-        done = done && sqlite_row_list_running(sqlite, rows, RECOVER_CHUNK, &count) == SQLITE_OK;
-        for (unsigned i = 0; done && i < count; i++) {
-            struct record *record = &rows[i].record;
-            bool changed = false;
-            done = record_finish(record, record->execution, &crash, &opening->options->crash_retention, now_ms) &&
-                   sqlite_row_update(sqlite, &rows[i], record->execution, &changed) == SQLITE_OK && changed;
-        }
-        store->info.recovered += done ? count : 0;
-    } while (done && count == RECOVER_CHUNK);
-    free(rows);
-    done = done && store_touch(store) == STORE_OK && store_commit(store) == STORE_OK;
-    if (!done) {
-        char detail[256];
-        (void) snprintf(detail, sizeof detail, "%s", sqlite3_errmsg(sqlite->db));
+    int64_t running = 0;
+    enum store_result result = sqlite_recover(sqlite, &opening->options->crash_retention, &running);
+    char detail[256];
+    (void) snprintf(detail, sizeof detail, "%s", sqlite3_errmsg(sqlite->db));
+    if (result == STORE_FULL && running == 0) {
+        log_message(
+            LOG_WARN, "store",
+            "the disk of %s is full: what is stored is replayed and looked up, and new commands are refused until "
+            "there is room",
+            opening->path);
+        return true;
+    }
+    if (result == STORE_FULL) {
+        return open_refuse(opening, STORE_EXIT_UNUSABLE,
+                           "the disk is full: there is no room to record as unknown what was running when it stopped "
+                           "(commands: %lld). Nothing is lost. Free some space on the disk of %s and start again",
+                           (long long) running, opening->directory);
+    }
+    if (result != STORE_OK) {
         (void) open_refuse_code(opening, "making running commands unknown", detail);
-        store_rollback(store);
+        store_rollback(&sqlite->store);
         return false;
     }
     return true;
@@ -458,13 +461,15 @@ static bool open_all(struct opening *opening)
         return false;
     }
     sqlite_pragma_describe(sqlite->db, info->description, sizeof info->description);
-    if (!lock_file_write(&sqlite->lock, opening->path, info->store_id)) {
-        return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "its lock file %s: %s", opening->lock_path,
-                           strerror(errno));
+    /* With the first commit there is a log, which must not get lost from then on. A full disk has met none, and a commit
+     * that changes no byte writes none: then the state stays until one does (sqlite_commit). */
+    if (!open_write_lock(opening, info->store_id, sqlite->wal_pages > 0 ? LOCK_RUNNING : sqlite->lock.state)) {
+        return false;
     }
     if (chmod(opening->path, 0600) != 0) { /* an older file may be wider */
         return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "making it private: %s", strerror(errno));
     }
+    (void) sqlite3_db_config(sqlite->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     return true;
 }
 

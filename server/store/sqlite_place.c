@@ -1,6 +1,6 @@
 /* sqlite_place.c - are the files of the store still where it opened them? Somebody may remove, replace or move them while
  * it runs: this process would then go on with files that no start finds again, and a second process could open
- * the place anew. Owns the verdict and its message. The store thread. */
+ * the place anew. Owns the verdict and its message, and what the lock file says about the log. The store thread. */
 #include "server/store/sqlite_store.h"
 
 #include "server/base/log.h"
@@ -99,5 +99,22 @@ bool sqlite_place_holds(struct sqlite_store *sqlite, int64_t monotonic_ms)
         "%s is not the file that this process opened any more: %s. No new command is claimed: what is stored from "
         "here on would not be found by the next start. Bring the store's files back before that",
         path, fault);
+    return false;
+}
+
+bool sqlite_place_mark(struct sqlite_store *sqlite, enum lock_state state)
+{
+    if (sqlite->path == NULL || sqlite->lock.state == state) {
+        return true;
+    }
+    if (lock_file_write(&sqlite->lock, sqlite->path, NULL, state)) {
+        sqlite->mark_told = false;
+        return true;
+    }
+    log_message(
+        sqlite->mark_told ? LOG_DEBUG : LOG_WARN, "store",
+        "could not write the lock file %s: %s. Nothing is lost; a lost log would not be noticed by the next start",
+        sqlite->lock_path, strerror(errno));
+    sqlite->mark_told = true;
     return false;
 }

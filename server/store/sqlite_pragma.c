@@ -82,6 +82,20 @@ bool sqlite_pragma_number(sqlite3 *db, const char *name, int64_t *value)
     return sqlite3_finalize(statement) == SQLITE_OK && read;
 }
 
+bool sqlite_pragma_check(sqlite3 *db, char *said, size_t room)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW) {
+        (void) snprintf(said, room, "%s", (const char *) sqlite3_column_text(statement, 0));
+    } else {
+        (void) snprintf(said, room, "%s", sqlite3_errmsg(db));
+    }
+    (void) sqlite3_finalize(statement);
+    (void) sqlite3_db_release_memory(db);
+    return strcmp(said, "ok") == 0;
+}
+
 void sqlite_pragma_describe(sqlite3 *db, char *out, size_t room)
 {
     static const char *const levels[] = { "OFF", "NORMAL", "FULL", "EXTRA" };

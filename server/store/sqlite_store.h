@@ -49,6 +49,7 @@ struct sqlite_store {
     ino_t log_inode;                   /* 0: not seen yet */
     int64_t place_again_ms;            /* monotonic: of the next look at these files */
     bool full_told;                    /* the disk is full, and that was logged */
+    bool mark_told;                    /* the lock file could not be written, and that was logged */
     uint8_t hash_key[DIGEST_KEY_BYTES];
     sqlite3_int64 changes_before; /* total changes when the transaction began */
     int64_t time_recorded_ms;     /* store time last written to meta */
@@ -79,6 +80,10 @@ enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms
 
 /* sqlite_open.c defines store_open_sqlite of store.h. */
 
+/* sqlite_recover.c: makes unknown what was running (`*running` commands) and writes the store's time, in one
+ * transaction. FULL: undone. Another error: the caller rolls back, once it has read SQLite's words. */
+enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct retention *retention, int64_t *running);
+
 /* sqlite_library.c. While this thread hushes it, its words go to debug: an open that is refused says why in our own. */
 void sqlite_library_start(void);
 void sqlite_library_hush(bool on);
@@ -87,11 +92,15 @@ void sqlite_library_hush(bool on);
 void sqlite_place_set(struct sqlite_store *sqlite, char *path, char *lock_path);
 void sqlite_place_free(struct sqlite_store *sqlite);
 bool sqlite_place_holds(struct sqlite_store *sqlite, int64_t monotonic_ms);
+/* Writes to the lock file what the log is worth from now on; nothing while the store is being opened. False: logged. */
+bool sqlite_place_mark(struct sqlite_store *sqlite, enum lock_state state);
 
 /* sqlite_pragma.c: sets what the promise rests on and reads every one back. False: the sentence in `why`. */
 bool sqlite_pragma_lock(sqlite3 *db, struct buf *why);  /* before the first access */
 bool sqlite_pragma_apply(sqlite3 *db, struct buf *why); /* after the format was checked */
 bool sqlite_pragma_number(sqlite3 *db, const char *name, int64_t *value);
+/* Reads the whole database. False: what is damaged, in `said`. */
+bool sqlite_pragma_check(sqlite3 *db, char *said, size_t room);
 void sqlite_pragma_describe(sqlite3 *db, char *out, size_t room);
 
 /* migrate_sqlite.c */
@@ -112,6 +121,9 @@ char *sqlite_meta_get_text(struct sqlite_store *sqlite, const char *name); /* NU
 int sqlite_meta_set_number(struct sqlite_store *sqlite, const char *name, int64_t value); /* SQLITE_DONE when well */
 int sqlite_meta_set_bytes(struct sqlite_store *sqlite, const char *name, const void *bytes, size_t len);
 int sqlite_meta_set_text(struct sqlite_store *sqlite, const char *name, struct view text);
+/* What makes a new store this one: random id and keys, the settings of identity, the time. Inside a transaction. */
+bool sqlite_meta_make_identity(struct sqlite_store *sqlite, const struct store_identity_settings *identity,
+                               int64_t wall_ms);
 
 /* sqlite_row.c: each returns SQLITE_OK, or what failed (SQLITE_CORRUPT for a row that no version wrote). */
 void sqlite_row_hash(const struct sqlite_store *sqlite, struct view tenant, struct view key,
