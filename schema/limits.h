@@ -14,6 +14,7 @@ enum {
     LIMIT_REPLY_HEAD_OWN = 1024, /* room in a reply head for the fields that nonbis adds */
     LIMIT_TARGET_BYTES = 4096,   /* request target */
     LIMIT_ROUTES = 256,
+    LIMIT_LOOPS = 64, /* server.loops: the store thread names them by the bits of a word */
     LIMIT_GUARD_FIELDS = 16,
     LIMIT_EARLY_DISCARD = 64 * 1024, /* chunked body over body_max: read and thrown away up to here, then 413 */
 };

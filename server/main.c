@@ -20,7 +20,9 @@ enum {
     EXIT_CONFIGURATION = 78,
     MAIN_TEXT_MAX = 256 * 1024,
     HEAP_STEP_BYTES = 256 * 1024,
-    DESCRIPTORS_OWN = 128,
+    DESCRIPTORS_OWN = 128, /* of the first loop, the store and the logs */
+    DESCRIPTORS_LOOP = 16, /* of each further loop */
+    ADMIN_CONNECTIONS_MAX = 64,
     SWEEP_EVERY_MS = 1000
 };
 
@@ -28,10 +30,10 @@ struct server {
     struct settings settings;
     struct store *store;
     struct store_info store_info;
-    struct store_worker *worker;
-    struct loop *loop;
+    struct commons commons;
+    struct shards shards;
     struct acceptor *data_acceptor, *admin_acceptor; /* until the stop has them */
-    struct flow flow;
+    struct edge *admin;                              /* NULL: off */
     struct health health;
     struct stop stop;
 };
@@ -178,22 +180,24 @@ static void start_worker(struct server *server)
         .failed = stop_on_store_failed,
         .context = &server->stop,
     };
-    server->flow.worker = server->worker = store_worker_start(server->store, &options);
-    server->flow.desk = store_desk_open(server->worker, server->loop);
+    server->commons.worker = store_worker_start(server->store, &options);
 }
 
-/* Listening comes first, so that an address in use leaves no new store behind; the edge that takes connections over is made
- * later, but before the loop runs. */
-static void adopt(void *edge, int fd, const void *sockaddr, unsigned len)
+static void adopt_operator(void *context, int fd, const void *sockaddr, unsigned len)
 {
-    edge_adopt(*(struct edge **) edge, fd, sockaddr, len);
+    struct server *server = context;
+    edge_adopt(server->admin, fd, sockaddr, len);
 }
+
+/* Listening comes first, so that an address in use leaves no new store behind; the edges that take connections over are made
+ * later, but before a loop runs. */
 
 static int open_listeners(struct server *server, struct buf *error)
 {
     const struct settings *settings = &server->settings;
     struct upstream_target target;
-    server->data_acceptor = acceptor_open(server->loop, settings->listen, adopt, &server->stop.data, error);
+    struct loop *loop = server->shards.items[0].loop;
+    server->data_acceptor = acceptor_open(loop, settings->listen, shards_deal, &server->shards, error);
     if (server->data_acceptor == NULL) {
         return EXIT_ADDRESS;
     }
@@ -207,48 +211,30 @@ static int open_listeners(struct server *server, struct buf *error)
     if (strcmp(settings->admin, "off") == 0) {
         return 0;
     }
-    server->admin_acceptor = acceptor_open(server->loop, settings->admin, adopt, &server->stop.admin, error);
+    server->admin_acceptor = acceptor_open(loop, settings->admin, adopt_operator, server, error);
     return server->admin_acceptor != NULL ? 0 : EXIT_ADDRESS;
 }
 
-static void make_edges(struct server *server)
+static void make_admin_edge(struct server *server)
 {
     const struct settings *settings = &server->settings;
-    struct edge_options options = {
-        .connections_max = (unsigned) settings->connections_max,
+    const struct edge_options options = {
+        .connections_max = ADMIN_CONNECTIONS_MAX,
         .client_idle_ms = settings->client_idle_ms,
         .head_deadline_ms = settings->header_deadline_ms,
         .body_deadline_ms = settings->body_deadline_ms,
         .body_max = (size_t) settings->body_max,
     };
-    struct stop *stop = &server->stop;
-    stop->data_acceptor = server->data_acceptor;
-    stop->data = server->flow.edge = edge_new(server->loop, &options, &front_handler, &server->flow);
     if (server->admin_acceptor != NULL) {
-        options.connections_max = 64;
-        stop->admin_acceptor = server->admin_acceptor;
-        stop->admin = edge_new(server->loop, &options, &health_handler, &server->health);
+        server->admin = edge_new(server->shards.items[0].loop, &options, &health_handler, &server->health);
     }
-}
-
-static int open_upstream(struct server *server, struct buf *error)
-{
-    const struct settings *settings = &server->settings;
-    const struct upstream_options options = {
-        .url = settings->upstream,
-        .connect_timeout_ms = settings->connect_timeout_ms,
-        .idle_ms = settings->upstream_idle_ms,
-        .response_header_max = (size_t) settings->response_header_max,
-        .allow_close_delimited = settings->allow_close_delimited,
-    };
-    server->flow.upstream = upstream_open(server->loop, &options, error);
-    return server->flow.upstream != NULL ? 0 : EXIT_ADDRESS;
 }
 
 /* Every client, every execution and what the server itself has open takes a descriptor. */
 static void reserve_descriptors(const struct settings *settings)
 {
-    int64_t wanted = settings->connections_max + settings->running_max + DESCRIPTORS_OWN;
+    int64_t wanted =
+        settings->connections_max + settings->running_max + DESCRIPTORS_OWN + (settings->loops - 1) * DESCRIPTORS_LOOP;
     int64_t limit = process_raise_descriptor_limit(wanted);
     if (limit < wanted) {
         log_message(LOG_WARN, "descriptors",
@@ -273,9 +259,8 @@ static void say_started(const struct server *server)
     char *store = realpath(settings->store, NULL); /* "memory" is no path, or one that nobody meant */
     bool is_file = strcmp(settings->store, "memory") != 0 && store != NULL;
     log_begin_always(&line, LOG_INFO, "start");
-    log_text(&line, "listen", acceptor_address(server->stop.data_acceptor));
-    log_text(&line, "admin",
-             server->stop.admin_acceptor != NULL ? acceptor_address(server->stop.admin_acceptor) : "off");
+    log_text(&line, "listen", acceptor_address(server->data_acceptor));
+    log_text(&line, "admin", server->admin_acceptor != NULL ? acceptor_address(server->admin_acceptor) : "off");
     log_text(&line, "upstream", settings->upstream);
     log_text(&line, "store", is_file ? store : settings->store);
     log_text(&line, "kind", server->store_info.description);
@@ -287,26 +272,13 @@ static void say_started(const struct server *server)
 
 static void close_all(struct server *server)
 {
-    struct stop *stop = &server->stop;
     health_fini(&server->health);
-    acceptor_close(stop->data_acceptor);
-    acceptor_close(stop->admin_acceptor);
-    edge_free(stop->data);
-    edge_free(stop->admin);
-    if (server->flow.upstream != NULL) {
-        upstream_close(server->flow.upstream);
-    }
-    stop_fini(stop);
-    flow_fini(&server->flow);
-    store_worker_stop(server->worker);
-    loop_free(server->loop);
-    store_desk_close(server->flow.desk);
-}
-
-static void flush_log(void *context)
-{
-    (void) context;
-    log_flush();
+    stop_fini(&server->stop);
+    edge_free(server->admin);
+    shards_close(&server->shards);
+    store_worker_stop(server->commons.worker);
+    shards_free(&server->shards);
+    commons_fini(&server->commons);
 }
 
 /* Nothing but this was started yet. */
@@ -314,13 +286,14 @@ static int serve_not(struct server *server, int exit_code, const struct buf *err
 {
     acceptor_close(server->data_acceptor);
     acceptor_close(server->admin_acceptor);
-    loop_free(server->loop);
+    shards_free(&server->shards);
     return fail(exit_code, error);
 }
 
 static int serve(struct server *server, struct buf *error)
 {
-    server->loop = loop_new();
+    (void) mallopt(M_ARENA_MAX, (int) server->settings.loops + 1); /* and the store thread */
+    shards_new(&server->shards, (unsigned) server->settings.loops);
     int exit_code = open_listeners(server, error);
     if (exit_code == 0) {
         exit_code = open_store(server, error);
@@ -328,23 +301,22 @@ static int serve(struct server *server, struct buf *error)
     if (exit_code != 0) {
         return serve_not(server, exit_code, error);
     }
-    flow_init(&server->flow, server->loop, &server->settings, server->store,
-              clock_wall_ms() - store_now(server->store));
-    stop_init(&server->stop, &server->flow);
+    commons_init(&server->commons, &server->settings, server->store, clock_wall_ms() - store_now(server->store));
+    stop_init(&server->stop, &server->shards);
     start_worker(server);
-    health_init(&server->health, &server->flow, server->settings.store);
-    make_edges(server);
-    exit_code = open_upstream(server, error);
-    if (exit_code == 0) {
+    if (shards_open(&server->shards, &server->commons, error)) {
+        health_init(&server->health, &server->shards.items[0].flow, server->settings.store);
+        make_admin_edge(server);
+        stop_own(&server->stop, server->data_acceptor, server->admin_acceptor, server->admin);
         reserve_descriptors(&server->settings);
         say_started(server);
-        log_hold();
-        loop_on_idle(server->loop, flush_log, NULL);
-        loop_run(server->loop);
+        shards_run(&server->shards);
         exit_code = server->stop.exit_code;
         log_message(LOG_INFO, "exit", "code %d", exit_code);
     } else {
-        (void) fail(exit_code, error);
+        exit_code = fail(EXIT_ADDRESS, error);
+        stop_own(&server->stop, server->data_acceptor, server->admin_acceptor, NULL);
+        health_init(&server->health, &server->shards.items[0].flow, server->settings.store);
     }
     close_all(server);
     log_flush(); /* what was held, also by the closing */
@@ -385,7 +357,6 @@ int main(int argc, char **argv)
     (void) umask(0077);
     (void) signal(SIGPIPE, SIG_IGN);
     (void) signal(SIGHUP, SIG_IGN); /* there is nothing to read again yet, and a closed terminal is no reason to end */
-    (void) mallopt(M_ARENA_MAX, 2); /* two threads */
     (void) mallopt(M_TOP_PAD, HEAP_STEP_BYTES); /* heaps grow in larger steps: fewer system calls */
     int exit_code = settings_read(&server.settings, &action, argc, argv, environ, &text);
     bool asks_about_itself = action == ACTION_HELP || action == ACTION_VERSION;

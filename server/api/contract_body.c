@@ -24,7 +24,7 @@ void contract_body_write(const struct contract_facts *facts, struct buf *out)
     json_body_add_number(&body, limits, "response_keep_max", (double) facts->response_keep_max);
     json_body_add_number(&body, limits, "key_max", LIMIT_KEY_BYTES);
     json_body_add_text(&body, body.object, "key", view_of(key_words));
-    json_body_add_number(&body, body.object, "wait_max", 0); /* nobody is held back yet */
+    json_body_add_number(&body, body.object, "wait_max", (double) facts->wait_max_ms / 1000.0);
     json_body_add_time(&body, body.object, "window_start", facts->window_start_ms);
     json_body_finish(&body, out);
 }

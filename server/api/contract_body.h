@@ -7,7 +7,8 @@
 struct contract_facts {
     int64_t ttl_ms, tombstone_ttl_ms;    /* of routes that say nothing else */
     int64_t body_max, response_keep_max; /* bytes */
-    int64_t window_start_ms;             /* wall clock */
+    int64_t wait_max_ms;
+    int64_t window_start_ms; /* wall clock */
 };
 
 void contract_body_write(const struct contract_facts *facts, struct buf *out);

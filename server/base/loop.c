@@ -240,12 +240,14 @@ static void loop_on_ready(uv_poll_t *handle, int status, int events)
         return;
     }
     if (status < 0) {
+        int told = LOOP_READABLE | LOOP_WRITABLE | (watch->events & LOOP_HANGUP);
         watch->events = 0; /* libuv stops a handle that saw an error; the reader finds out which one */
-        watch->ready(watch->context, LOOP_READABLE | LOOP_WRITABLE);
+        watch->ready(watch->context, told);
         return;
     }
-    watch->ready(watch->context,
-                 ((events & UV_READABLE) != 0 ? LOOP_READABLE : 0) | ((events & UV_WRITABLE) != 0 ? LOOP_WRITABLE : 0));
+    watch->ready(watch->context, ((events & UV_READABLE) != 0 ? LOOP_READABLE : 0) |
+                                     ((events & UV_WRITABLE) != 0 ? LOOP_WRITABLE : 0) |
+                                     ((events & UV_DISCONNECT) != 0 ? LOOP_HANGUP : 0));
 }
 
 struct loop_watch *loop_watch_new(struct loop *loop, int fd, void (*ready)(void *context, int events), void *context)
@@ -268,7 +270,8 @@ void loop_watch_set(struct loop_watch *watch, int events)
         (void) uv_poll_stop(&watch->handle);
         return;
     }
-    int wanted = ((events & LOOP_READABLE) != 0 ? UV_READABLE : 0) | ((events & LOOP_WRITABLE) != 0 ? UV_WRITABLE : 0);
+    int wanted = ((events & LOOP_READABLE) != 0 ? UV_READABLE : 0) | ((events & LOOP_WRITABLE) != 0 ? UV_WRITABLE : 0) |
+                 ((events & LOOP_HANGUP) != 0 ? UV_DISCONNECT : 0);
     loop_must(uv_poll_start(&watch->handle, wanted, loop_on_ready), "watch a descriptor");
 }
 

@@ -33,11 +33,16 @@ bool loop_timer_running(const struct loop_timer *timer);
 
 /* --- descriptors. Closing is asynchronous in libuv, so a watch is allocated here and freed by loop_watch_close; no callback comes
  * after close. The descriptor itself stays the caller's, who closes it only after loop_watch_close returned. --- */
-enum { LOOP_READABLE = 1, LOOP_WRITABLE = 2 };
+enum {
+    LOOP_READABLE = 1,
+    LOOP_WRITABLE = 2,
+    LOOP_HANGUP = 4 /* the peer has closed its sending side, whatever lies unread before that (docs/facts.md 59) */
+};
 struct loop_watch;
 struct loop_watch *loop_watch_new(struct loop *loop, int fd, void (*ready)(void *context, int events), void *context);
-void loop_watch_set(struct loop_watch *watch,
-                    int events); /* 0: pause. Cheap when nothing changes. An error condition is reported as both */
+/* 0: pause. Cheap when nothing changes. What lasts is reported in every turn. An error condition is reported as readable and writable, and as hung up
+ * when that was asked for; then the watch pauses. */
+void loop_watch_set(struct loop_watch *watch, int events);
 void loop_watch_close(struct loop_watch *watch);
 
 /* --- messages. The node lives in the thing that is posted; `deliver` runs on the loop's thread. --- */

@@ -10,7 +10,9 @@ void variable_name_write(const char *row_name, struct buf *out)
 {
     buf_append_text(out, "NONBIS_");
     for (; *row_name != '\0'; row_name++) {
-        char c = *row_name >= 'a' && *row_name <= 'z' ? (char) (*row_name - 'a' + 'A') : *row_name;
+        char c = *row_name >= 'a' && *row_name <= 'z' ? (char) (*row_name - 'a' + 'A')
+                 : *row_name == '.'                   ? '_'
+                                                      : *row_name;
         buf_append_bytes(out, &c, 1);
     }
 }
@@ -83,6 +85,9 @@ static void route_write(const struct route *route, struct buf *out)
     option_write(out, "tombstone_ttl", route->retention.tombstone_ttl_ms);
     option_write(out, "answer_timeout", route->answer_timeout_ms);
     option_write(out, "hard_timeout", route->hard_timeout_ms);
+    if (route->in_flight_wait_ms > 0) {
+        option_write(out, "in_flight_wait", route->in_flight_wait_ms);
+    }
     statuses_write(out, "release", &route->rules.release);
     statuses_write(out, "unknown", &route->rules.unknown);
     if (route->replay_drop.len > 0) {
@@ -172,6 +177,7 @@ static const char help_flags[] =
     "  --route TEXT          protects 'METHOD PATH [OPTION=VALUE ...]'; repeatable, the first that matches counts.\n"
     "                        METHOD may be *, PATH may end in *. Options: key=required|optional, ttl=,\n"
     "                        tombstone_ttl=, answer_timeout=, hard_timeout= (as the settings below),\n"
+    "                        in_flight_wait= (for the outcome of a running command),\n"
     "                        release=401,403 (these statuses mean: not executed), unknown=500 (nobody knows),\n"
     "                        replay_drop=Name,Name (fields left out of replays).\n"
     "                        Without --route: 'POST /*' and 'PATCH /*', key required\n"

@@ -19,6 +19,7 @@ struct draft {
     struct route route;
     struct view path; /* as written */
     struct setting_names drop;
+    int64_t wait_max_ms;
     bool answer_default; /* answer_timeout is nobody's wish: a hard_timeout below it lowers it */
     unsigned seen;       /* bit per option: each may be given once */
     struct buf *error;
@@ -151,12 +152,14 @@ enum option {
     OPTION_TOMBSTONE_TTL,
     OPTION_ANSWER,
     OPTION_HARD,
+    OPTION_WAIT,
     OPTION_RELEASE,
     OPTION_UNKNOWN,
     OPTION_DROP
 };
 static const char *const option_names[] = {
-    "key", "ttl", "tombstone_ttl", "answer_timeout", "hard_timeout", "release", "unknown", "replay_drop", NULL
+    "key",         "ttl", "tombstone_ttl", "answer_timeout", "hard_timeout", "in_flight_wait", "release", "unknown",
+    "replay_drop", NULL
 };
 
 static bool key_take(struct route *route, struct view value, struct buf *error)
@@ -184,6 +187,8 @@ static bool option_set(struct draft *draft, int option, struct view value)
         return time_take(&route->answer_timeout_ms, name, value, draft->error);
     case OPTION_HARD:
         return time_take(&route->hard_timeout_ms, name, value, draft->error);
+    case OPTION_WAIT:
+        return time_take(&route->in_flight_wait_ms, "wait_max", value, draft->error);
     case OPTION_RELEASE:
         /* A success that may run again would be the very thing that nonbis prevents. */
         return statuses_take(&route->rules.release, value, 400, 599, draft->error);
@@ -211,8 +216,8 @@ static bool option_take(struct draft *draft, struct view word)
             buf_printf(draft->error, "; did you mean %s?", near);
         } else {
             buf_append_text(draft->error,
-                            "; options are key, ttl, tombstone_ttl, answer_timeout, hard_timeout, release, "
-                            "unknown, replay_drop");
+                            "; options are key, ttl, tombstone_ttl, answer_timeout, hard_timeout, in_flight_wait, "
+                            "release, unknown, replay_drop");
         }
         return false;
     }
@@ -273,6 +278,10 @@ static bool relations_hold(struct draft *draft)
     if (seen_any(draft, OPTION_ANSWER, OPTION_HARD) && route->answer_timeout_ms > route->hard_timeout_ms) {
         refuse_order(draft->error, "answer_timeout", route->answer_timeout_ms, "hard_timeout", route->hard_timeout_ms);
         refuse_order_hint(draft, OPTION_ANSWER, OPTION_HARD);
+        return false;
+    }
+    if (route->in_flight_wait_ms > draft->wait_max_ms) {
+        refuse_order(draft->error, "in_flight_wait", route->in_flight_wait_ms, "wait_max", draft->wait_max_ms);
         return false;
     }
     const struct retention *kept = &route->retention;
@@ -344,6 +353,7 @@ bool route_parse(struct route *route, struct view text, const struct settings *d
                    .retention = { defaults->ttl_ms, defaults->tombstone_ttl_ms },
                    .answer_timeout_ms = defaults->answer_timeout_ms,
                    .hard_timeout_ms = defaults->hard_timeout_ms },
+        .wait_max_ms = defaults->wait_max_ms,
         .error = error,
     };
     bool good = draft_read(&draft, text, route);

@@ -33,7 +33,9 @@ struct settings {
     int64_t header_deadline_ms, body_deadline_ms;
     int64_t client_idle_ms, upstream_idle_ms, drain_timeout_ms;
     int64_t ttl_ms, tombstone_ttl_ms, max_downtime_ms;
+    int64_t loops; /* threads that serve clients */
     int64_t connections_max, running_max, store_queue_max;
+    int64_t waiters_per_key, waiters_per_tenant, waiters_max, wait_max_ms;
     int64_t sweep_batch;
     char *tenant;             /* "none" or "header:NAME" */
     struct view tenant_field; /* NAME; empty for none */
@@ -87,7 +89,7 @@ void settings_help(struct buf *out);
 void settings_place_write(const struct settings *settings, const char *name, struct buf *out);
 
 /* "--route" text, e.g. "POST /orders/ * key=optional ttl=1h" (without the blank). On failure false and a sentence in `error`.
- * Options: key=required|optional ttl= tombstone_ttl= answer_timeout= hard_timeout= release=401,403 unknown=500 replay_drop=Name,Name */
+ * Options: key=required|optional ttl= tombstone_ttl= answer_timeout= hard_timeout= in_flight_wait= release=401,403 unknown=500 replay_drop=Name,Name */
 bool route_parse(struct route *route, struct view text, const struct settings *defaults, struct buf *error);
 void route_fini(struct route *route);
 

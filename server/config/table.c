@@ -41,6 +41,10 @@ const struct setting_row setting_table[] = {
       .flag = "--store",
       .help = "file of the records; memory: forget them at exit",
       .test = "setting_store" },
+    { .name = "server.loops", .kind = SETTING_COUNT_OF, .offset = AT(loops), .default_text = "1",
+      .min = 1, .max = LIMIT_LOOPS,
+      .help = "threads that serve clients, beside the one of the store",
+      .test = "setting_server_loops" },
     { .name = "log_level", .kind = SETTING_WORD, .offset = AT(log_level), .default_text = "info",
       .words = level_words, .flag = "--log-level",
       .help = "least urgent lines that are written",
@@ -135,6 +139,22 @@ const struct setting_row setting_table[] = {
       .min = 1, .max = 1000000,
       .help = "most claims, and most look-ups, that wait for the store",
       .test = "setting_store_queue_max" },
+    { .name = "wait_max", .kind = SETTING_MS, .offset = AT(wait_max_ms), .default_text = "30s",
+      .min = 0, .max = 10 * MINUTE,
+      .help = "longest wait for the outcome of a running command; 0: none",
+      .test = "setting_wait_max" },
+    { .name = "waiters_per_key", .kind = SETTING_COUNT_OF, .offset = AT(waiters_per_key), .default_text = "64",
+      .min = 0, .max = 100000,
+      .help = "most that wait for one command",
+      .test = "setting_waiters_per_key" },
+    { .name = "waiters_per_tenant", .kind = SETTING_COUNT_OF, .offset = AT(waiters_per_tenant), .default_text = "128",
+      .min = 0, .max = 100000,
+      .help = "most of one tenant that wait, where there are tenants",
+      .test = "setting_waiters_per_tenant" },
+    { .name = "waiters_max", .kind = SETTING_COUNT_OF, .offset = AT(waiters_max), .default_text = "512",
+      .min = 0, .max = 100000,
+      .help = "most that wait at a time; more are answered at once",
+      .test = "setting_waiters_max" },
     { .name = "sweep_batch", .kind = SETTING_COUNT_OF, .offset = AT(sweep_batch), .default_text = "100",
       .min = 1, .max = 10000,
       .help = "most expired records removed in one commit",
@@ -153,12 +173,18 @@ const struct setting_row setting_table[] = {
 const size_t setting_table_count = sizeof(setting_table) / sizeof(setting_table[0]);
 static_assert(sizeof(setting_table) / sizeof(setting_table[0]) <= SETTING_ROWS_MAX, "raise SETTING_ROWS_MAX");
 
+/* Flags may be written with dashes, variables have underscores for dots. */
+static bool name_byte_fits(char given, char have)
+{
+    return given == have || (given == '-' && have == '_') || (given == '_' && have == '.');
+}
+
 const struct setting_row *setting_find(struct view name)
 {
     for (size_t row = 0; row < setting_table_count; row++) {
         const char *have = setting_table[row].name;
         size_t at = 0;
-        while (at < name.len && have[at] != '\0' && (name.ptr[at] == '-' ? '_' : name.ptr[at]) == have[at]) {
+        while (at < name.len && have[at] != '\0' && name_byte_fits(name.ptr[at], have[at])) {
             at++;
         }
         if (at == name.len && have[at] == '\0') {

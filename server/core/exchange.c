@@ -5,6 +5,10 @@
  *   not acted on there.
  * - A timer that belongs to a phase that has ended may still fire (NONE), but the end of a wait is stopped when the wait ends and
  *   armed again with what is left of it: a lost one would let an exchange wait for ever.
+ * - An execution ends once for each of its waiters, as ENDED or as RELEASED: who was told is not among the waiters any more. RELEASED is
+ *   told to those alone who wait for that very execution, never to all of its key: the next one may be claimed, and waited for, in the
+ *   commit that released this one.
+ * - A look-up after a wait claims nothing: who waited for an execution gets what it came to and never makes one.
  * - An exchange whose client is gone gets ANSWERED at once when it is told to answer, and CLIENT_GONE when it is told to wait. */
 #include "server/core/exchange.h"
 
@@ -32,6 +36,7 @@ const struct exchange_table exchange_table = {
             [EVENT_RECORDED] = NEVER(READING),
             [EVENT_RECORD_FAILED] = NEVER(READING),
             [EVENT_RIVAL_ENDED] = NEVER(READING),
+            [EVENT_RIVAL_RELEASED] = NEVER(READING),
             [EVENT_CLIENT_GONE] = TO(CLOSED, FREE), /* gone before its last body byte: nothing happened (section 6) */
             [EVENT_ANSWERED] = NEVER(READING),
             [EVENT_STOP] = TO(REPLYING, ANSWER),
@@ -49,6 +54,7 @@ const struct exchange_table exchange_table = {
             [EVENT_RECORDED] = NEVER(CLAIMING),
             [EVENT_RECORD_FAILED] = NEVER(CLAIMING),
             [EVENT_RIVAL_ENDED] = NEVER(CLAIMING), /* not among the waiters now */
+            [EVENT_RIVAL_RELEASED] = NEVER(CLAIMING),
             [EVENT_CLIENT_GONE] = TO(CLAIMING, DETACH), /* the claim may be on disk: go on (section 6) */
             [EVENT_ANSWERED] = NEVER(CLAIMING),
             [EVENT_STOP] = TO(CLAIMING, NONE),
@@ -66,6 +72,7 @@ const struct exchange_table exchange_table = {
             [EVENT_RECORDED] = NEVER(FORWARDING),
             [EVENT_RECORD_FAILED] = NEVER(FORWARDING),
             [EVENT_RIVAL_ENDED] = NEVER(FORWARDING),
+            [EVENT_RIVAL_RELEASED] = NEVER(FORWARDING),
             [EVENT_CLIENT_GONE] = TO(FORWARDING, DETACH), /* never cancels a forwarded command */
             [EVENT_ANSWERED] = TO(FORWARDING, DETACH),    /* still-running was told */
             [EVENT_STOP] = TO(RECORDING, RECORD_UNKNOWN),
@@ -83,6 +90,7 @@ const struct exchange_table exchange_table = {
             [EVENT_RECORDED] = TO(REPLYING, ANSWER),
             [EVENT_RECORD_FAILED] = TO(REPLYING, ANSWER_UNRECORDED),
             [EVENT_RIVAL_ENDED] = NEVER(RECORDING),
+            [EVENT_RIVAL_RELEASED] = NEVER(RECORDING),
             [EVENT_CLIENT_GONE] = TO(RECORDING, DETACH),
             [EVENT_ANSWERED] = TO(RECORDING, DETACH), /* still-running was told */
             [EVENT_STOP] = TO(RECORDING, NONE),
@@ -100,6 +108,7 @@ const struct exchange_table exchange_table = {
             [EVENT_RECORDED] = NEVER(WAITING),
             [EVENT_RECORD_FAILED] = NEVER(WAITING),
             [EVENT_RIVAL_ENDED] = TO(CLAIMING, CLAIM),
+            [EVENT_RIVAL_RELEASED] = TO(REPLYING, ANSWER), /* not executed; it never forwards by itself (section 6) */
             [EVENT_CLIENT_GONE] = TO(CLOSED, FREE), /* it holds no claim */
             [EVENT_ANSWERED] = NEVER(WAITING),
             [EVENT_STOP] = TO(REPLYING, ANSWER),
@@ -117,6 +126,7 @@ const struct exchange_table exchange_table = {
             [EVENT_RECORDED] = NEVER(REPLYING),
             [EVENT_RECORD_FAILED] = NEVER(REPLYING),
             [EVENT_RIVAL_ENDED] = TO(REPLYING, NONE),
+            [EVENT_RIVAL_RELEASED] = TO(REPLYING, NONE),
             [EVENT_CLIENT_GONE] = TO(CLOSED, FREE),
             [EVENT_ANSWERED] = TO(CLOSED, FREE),
             [EVENT_STOP] = TO(REPLYING, NONE),
@@ -134,6 +144,7 @@ const struct exchange_table exchange_table = {
             [EVENT_RECORDED] = NEVER(CLOSED),
             [EVENT_RECORD_FAILED] = NEVER(CLOSED),
             [EVENT_RIVAL_ENDED] = NEVER(CLOSED),
+            [EVENT_RIVAL_RELEASED] = NEVER(CLOSED),
             [EVENT_CLIENT_GONE] = NEVER(CLOSED),
             [EVENT_ANSWERED] = NEVER(CLOSED),
             [EVENT_STOP] = NEVER(CLOSED),
@@ -179,6 +190,7 @@ const char *event_name(enum event event)
         [EVENT_RECORDED] = "recorded",
         [EVENT_RECORD_FAILED] = "record-failed",
         [EVENT_RIVAL_ENDED] = "rival-ended",
+        [EVENT_RIVAL_RELEASED] = "rival-released",
         [EVENT_CLIENT_GONE] = "client-gone",
         [EVENT_ANSWERED] = "answered",
         [EVENT_STOP] = "stop",

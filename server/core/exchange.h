@@ -2,6 +2,14 @@
  * phase and the one deed. The conductor (server/flow/command.c) does the deed and knows no rule. Pure. Any
  * thread.
  *
+ *            whole             claimed              done              recorded, or failed
+ *   READING --------> CLAIMING --------> FORWARDING ------> RECORDING --------------------> REPLYING -----> CLOSED
+ *                      |    ^
+ *            must wait v    | rival ended
+ *                      WAITING
+ *
+ * To REPLYING also from READING (refused, stop), CLAIMING (found, claim failed) and WAITING (rival released, end of the wait, stop).
+ *
  * The cells that matter most: nothing is forwarded before the claim is durable (FORWARD only on CLAIMED); a client that leaves never
  * cancels a forwarded command (DETACH); a deadline while forwarding records unknown and never frees the key; a record that failed is
  * told as such (ANSWER_UNRECORDED), never as recorded. */
@@ -32,6 +40,7 @@ enum event {
     EVENT_RECORDED,        /* our outcome is durable */
     EVENT_RECORD_FAILED,   /* it is not, or that is uncertain */
     EVENT_RIVAL_ENDED,     /* the execution we wait for has ended: look again */
+    EVENT_RIVAL_RELEASED,  /* the execution we wait for was released: its answer is ours */
     EVENT_CLIENT_GONE,
     EVENT_ANSWERED, /* the answer left, or could not */
     EVENT_STOP,     /* the drain is over */

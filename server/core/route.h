@@ -12,6 +12,7 @@ struct route {
     bool key_required;
     struct retention retention;
     int64_t answer_timeout_ms, hard_timeout_ms;
+    int64_t in_flight_wait_ms; /* of a repeat of a running command that does not say Prefer: wait; 0: none */
     struct outcome_rules rules;
     struct view replay_drop; /* comma separated field names */
     unsigned index;          /* in routes: counters and latency are kept per index */

@@ -142,6 +142,7 @@ static void connection_on_change(void *cls, struct MHD_Connection *mhd, void **s
     }
     struct edge_connection *connection = *slot;
     *slot = NULL;
+    atomic_fetch_sub(edge->count, 1);
     list_remove(&edge->connections, &connection->node);
     free(connection);
 }
@@ -152,17 +153,22 @@ void edge_adopt(struct edge *edge, int fd, const void *sockaddr, unsigned sockad
         (void) close(fd);
         return;
     }
-    if (edge->connections.count >= edge->options.connections_max) {
+    if (atomic_fetch_add(edge->count, 1) >= edge->options.connections_max) {
+        atomic_fetch_sub(edge->count, 1);
         (void) send(fd, TOO_MANY, sizeof TOO_MANY - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
         linger_start(edge, fd);
         return;
     }
+    size_t before = edge->connections.count;
     edge->adopting = sockaddr_len >= sizeof(sa_family_t) ? sockaddr : NULL;
     if (MHD_add_connection(edge->daemon, fd, sockaddr, sockaddr_len) != MHD_YES) {
         log_message(LOG_WARN, "edge",
                     "libmicrohttpd did not take a connection; it was closed"); /* by libmicrohttpd, always */
     }
     edge->adopting = NULL;
+    if (edge->connections.count == before) { /* never announced: nobody will tell its end */
+        atomic_fetch_sub(edge->count, 1);
+    }
 }
 
 unsigned edge_connections(const struct edge *edge)
@@ -199,6 +205,7 @@ struct edge *edge_new(struct loop *loop, const struct edge_options *options, con
     edge->options = *options;
     edge->handler = handler;
     edge->context = context;
+    edge->count = options->connections != NULL ? options->connections : &edge->own_count;
     list_init(&edge->connections);
     list_init(&edge->lingers);
     loop_timer_init(&edge->soon, loop, edge_on_soon, edge);

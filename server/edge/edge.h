@@ -8,9 +8,11 @@
  *   part/last EDGE_STREAM: body bytes, then the end. part takes fewer than offered: paused until edge_more(). Neither comes after an
  *             answer was begun: the rest of the upload is read and thrown away, then the answer goes out (docs/facts.md 28).
  *   drained   a streaming answer has room again.
+ *   hung_up   once, while edge_watch_client is on: the client has closed its sending side, or all of it.
  *   gone      the last event, always: answered, or the client left. `delivered` tells whether the whole answer was handed to the
  *             kernel (never that the client has it).
- * A client that leaves while its request is parked (between whole and reply) is noticed only when the answer is written (docs/facts.md 10).
+ * A client that leaves while its request is parked (between whole and reply) is noticed only when the answer is written (docs/facts.md 10), or by
+ * edge_watch_client.
  * All calls and events on the loop's thread. Events may come from inside edge calls only where said. */
 #ifndef NONBIS_SERVER_EDGE_EDGE_H
 #define NONBIS_SERVER_EDGE_EDGE_H
@@ -18,6 +20,8 @@
 #include "common/buf.h"
 #include "server/base/loop.h"
 #include "server/http/headers.h"
+
+#include <stdatomic.h>
 
 struct edge;
 struct edge_request;
@@ -41,10 +45,12 @@ struct edge_handler {
     void (*last)(void *context, struct edge_request *request);
     void (*drained)(void *context, struct edge_request *request);
     void (*gone)(void *context, struct edge_request *request, bool delivered);
+    void (*hung_up)(void *context, struct edge_request *request); /* may be NULL; never from inside an edge call */
 };
 
 struct edge_options {
     unsigned connections_max; /* more are answered 503 by closing: refused at accept */
+    atomic_uint *connections; /* what connections_max bounds, over all edges that share it; NULL: those of this edge */
     int64_t client_idle_ms;   /* keep-alive and inactivity */
     size_t body_max;          /* EDGE_COLLECT of a chunked body */
     /* Absolute, since client_idle counts inactivity only and a byte per second outlives it (docs/facts.md 10); 0: none. The connection is
@@ -66,6 +72,11 @@ void edge_free(struct edge *edge);
 
 void edge_set_user(struct edge_request *request, void *user);
 void *edge_user(const struct edge_request *request);
+
+/* Watches a client whose request waits for its answer: from whole, too_large or last on, until an answer is begun, `on` is false or the request is
+ * gone. A client that is away already is told of as well; one that closed only its sending side can still be answered. Unseen are one that lost
+ * its network, and an end behind more unread bytes than the kernel holds. */
+void edge_watch_client(struct edge_request *request, bool on);
 
 /* The connection ends with this request's answer, whatever it is. From head() on. */
 void edge_close_after(struct edge_request *request);

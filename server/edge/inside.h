@@ -32,8 +32,10 @@ struct edge {
     struct loop_timer soon;   /* something was resumed: run in the next turn, which does not wait */
     struct loop_timer later;  /* libmicrohttpd's own timeouts, and ours */
     struct list connections;  /* struct edge_connection, by start of what they wait for */
-    struct list lingers;      /* struct edge_linger */
-    struct loop_timer sweep;  /* looks for connections past their deadline */
+    atomic_uint *count;       /* of connections, this edge's or all that share it */
+    atomic_uint own_count;
+    struct list lingers;     /* struct edge_linger */
+    struct loop_timer sweep; /* looks for connections past their deadline */
     unsigned idle_s;
     unsigned request_count;          /* between head and gone */
     const struct sockaddr *adopting; /* inside edge_adopt only: whose connection libmicrohttpd is about to start */
@@ -91,8 +93,10 @@ struct edge_request {
     bool inside;    /* a handler's event about this request is running */
     bool suspended;
     bool cut;
-    bool close_after; /* edge_close_after */
-    bool more;        /* edge_more was called inside part() */
+    bool close_after;          /* edge_close_after */
+    bool more;                 /* edge_more was called inside part() */
+    struct loop_watch *hangup; /* edge_watch_client is on */
+    bool hung_up;              /* it has told */
     struct request_body body;
 
     enum reply_state reply;
@@ -132,6 +136,9 @@ void reply_stream_free(struct reply_stream *stream);
 
 /* reply_stream.c */
 ssize_t reply_stream_read(void *cls, uint64_t position, char *out, size_t room);
+
+/* hangup.c */
+void hangup_end(struct edge_request *request); /* no-op when the client is not watched */
 
 /* linger.c: closing without losing the answer. A socket that is closed while the client still sends answers with RST, which
  * can throw away the answer before the client has read it. So the end is announced (FIN), and what comes is read away for a

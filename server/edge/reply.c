@@ -201,6 +201,7 @@ bool edge_reply(struct edge_request *request, const struct edge_reply *reply)
         free(reply->body_owner);
         return false;
     }
+    hangup_end(request);
     if (request->upload_unread) {
         reply_write_by_hand(request, reply);
         return true;
@@ -218,6 +219,7 @@ bool edge_reply_begin(struct edge_request *request, int status, struct view fiel
     if (!reply_may_start(request)) {
         return false;
     }
+    hangup_end(request);
     struct reply_stream *stream = memory_new(sizeof *stream);
     stream->has_length = has_length;
     stream->unwritten = length;

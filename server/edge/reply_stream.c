@@ -131,6 +131,7 @@ void edge_reply_cut(struct edge_request *request)
         return;
     }
     request->cut = true;
+    hangup_end(request);
     request_reset_connection(request);
     request_resume(request);
     edge_run_soon(request->edge);

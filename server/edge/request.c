@@ -295,6 +295,7 @@ void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, en
         return;
     }
     *slot = NULL;
+    hangup_end(request);
     request->connection->request = NULL;
     if (edge->options.head_deadline_ms > 0) {
         connection_set_deadline(request->connection, edge->options.client_idle_ms + edge->options.head_deadline_ms);

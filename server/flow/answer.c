@@ -60,8 +60,8 @@ static void answer_problem_fields(struct buf *fields, const struct answer_proble
 uint64_t answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer)
 {
     char instance[80];
-    uint64_t number = ++flow->request_count;
-    (void) snprintf(instance, sizeof instance, "urn:nonbis:request:%s%" PRIu64, flow->instance_prefix, number);
+    uint64_t number = atomic_fetch_add(&flow->commons->request_count, 1) + 1;
+    (void) snprintf(instance, sizeof instance, "urn:nonbis:request:%s%" PRIu64, flow->commons->instance_prefix, number);
     struct buf command;
     struct buf fields;
     struct buf body;
@@ -108,7 +108,7 @@ void answer_log_request(const struct flow *flow, struct log_line *line, uint64_t
 {
     char request[64];
     if (number > 0) {
-        (void) snprintf(request, sizeof request, "%s%" PRIu64, flow->instance_prefix, number);
+        (void) snprintf(request, sizeof request, "%s%" PRIu64, flow->commons->instance_prefix, number);
         log_text(line, "request", request);
     }
 }
@@ -118,7 +118,7 @@ void answer_log_key(const struct flow *flow, struct log_line *line, struct view 
     uint8_t digest[DIGEST_SHORT_BYTES];
     char text[13];
     const struct view parts[] = { VIEW("log"), tenant, key };
-    digest_keyed(flow->store.guard_key, parts, 3, digest, sizeof digest);
+    digest_keyed(flow->commons->store.guard_key, parts, 3, digest, sizeof digest);
     for (int i = 0; i < 6; i++) {
         (void) snprintf(text + 2 * i, 3, "%02x", digest[i]);
     }

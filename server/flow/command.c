@@ -84,6 +84,9 @@ static void exchange_do(struct exchange *x, enum deed deed, enum event event)
         exchange_record(x);
         return;
     case DEED_ANSWER:
+        if (event == EVENT_STOP) {
+            exchange_tell_stopping(x);
+        }
         exchange_answer(x, false);
         return;
     case DEED_ANSWER_UNRECORDED:
@@ -98,7 +101,9 @@ static void exchange_do(struct exchange *x, enum deed deed, enum event event)
     case DEED_FREE:
         exchange_free(x);
         return;
-    case DEED_WAIT: /* waiting is never asked for yet: decide() is told so */
+    case DEED_WAIT:
+        exchange_wait(x);
+        return;
     case DEED_IMPOSSIBLE:
     case DEED_COUNT:
         break;
@@ -111,6 +116,9 @@ void exchange_event(struct exchange *x, enum event event)
     struct step step = exchange_next(x->phase, event);
     if (x->phase == PHASE_READING && step.next != PHASE_READING) {
         x->flow->reading--;
+    }
+    if (x->phase == PHASE_WAITING && step.next != PHASE_WAITING) {
+        exchange_wait_end(x);
     }
     x->phase = step.next;
     exchange_do(x, step.deed, event);
@@ -130,7 +138,8 @@ static void command_fingerprint(struct exchange *x)
     };
     fingerprint_make(parts, &x->task.claim.fingerprint);
     const struct setting_names *guard = &x->flow->settings->guard;
-    credential_make(x->flow->store.guard_key, guard->items, guard->count, x->headers, &x->task.claim.credential);
+    credential_make(x->flow->commons->store.guard_key, guard->items, guard->count, x->headers,
+                    &x->task.claim.credential);
 }
 
 static void command_whole(void *guest, struct view body)
@@ -138,6 +147,7 @@ static void command_whole(void *guest, struct view body)
     struct exchange *x = guest;
     x->body = body;
     command_fingerprint(x);
+    exchange_wait_begin(x, x->headers);
     exchange_event(x, EVENT_BODY_WHOLE);
 }
 
@@ -167,11 +177,21 @@ static void command_gone(void *guest, bool delivered)
     exchange_event(x, answered ? EVENT_ANSWERED : EVENT_CLIENT_GONE);
 }
 
+/* A client that waits and closes its side has left, or will read what there is: either way its wait is over. */
+static void command_hung_up(void *guest)
+{
+    struct exchange *x = guest;
+    if (x->phase == PHASE_WAITING) {
+        exchange_event(x, EVENT_ANSWER_DEADLINE);
+    }
+}
+
 static const struct guest_ops command_ops = {
     .whole = command_whole,
     .too_large = command_too_large,
     .drained = command_drained,
     .gone = command_gone,
+    .hung_up = command_hung_up,
 };
 
 /* --- start and stop --- */
@@ -206,7 +226,7 @@ enum edge_take command_start(struct flow *flow, const struct command_start *star
     x->started_us = clock_monotonic_us();
     buf_init(&x->fields_out, 2 * LIMIT_CONNECTION_POOL);
     const struct fields_added added = {
-        .via_name = view_of(flow->via_name),
+        .via_name = view_of(flow->commons->via_name),
         .client_addr = start->head->peer,
         .proto = VIEW("http"),
         .host = start->host,

@@ -9,7 +9,7 @@
 
 unsigned exchange_retry_after_s(const struct exchange *x)
 {
-    return problem_retry_after_s(x->flow->route_latency_ms[x->route->index], digest_random32());
+    return problem_retry_after_s(commons_latency_ms(x->flow->commons, x->route), digest_random32());
 }
 
 /* "unrecorded" promises that the answer beside it is the real outcome; without one, or when the outcome could not be written down as
@@ -49,7 +49,7 @@ static struct answer_record found_record(const struct exchange *x)
     switch (found->decision.state) {
     case RECORD_COMPLETED:
         told.executed = EXECUTED_YES;
-        told.expires_ms = found->record.expires_ms + x->flow->store_offset_ms;
+        told.expires_ms = found->record.expires_ms + x->flow->commons->store_offset_ms;
         break;
     case RECORD_RELEASED:
     case RECORD_VOIDED:
@@ -99,6 +99,11 @@ static void found_refusal(struct exchange *x, const char **detail)
         return;
     case VERDICT_FORWARD: /* new work, and none is taken */
         x->result = "unavailable";
+        if (x->has_waited) { /* released, and the answer that did it did not come this way */
+            *detail = "the attempt that this one waited for was not executed; repeat the same request";
+            x->problem.reason = "store";
+            return;
+        }
         *detail = x->flow->draining ? "the server takes no new commands because it is stopping"
                                     : "more commands are running or waiting than this server takes";
         x->problem.reason = x->flow->draining ? x->flow->draining_reason : "overloaded";
@@ -111,6 +116,14 @@ static void found_refusal(struct exchange *x, const char **detail)
     x->result = "bug";
     x->problem.reason = "store";
     *detail = "the record could not be judged; nothing was forwarded";
+}
+
+/* The end of a drain: whoever waits for a command is told that nothing is known (docs/contract.md 11.6). */
+void exchange_tell_stopping(struct exchange *x)
+{
+    x->result = "unknown";
+    x->problem.problem = PROBLEM_OUTCOME_UNKNOWN;
+    x->problem.detail = "the server is stopping while the command runs; ask for its status later";
 }
 
 void exchange_tell(struct exchange *x, const struct answer_problem *problem)
@@ -155,7 +168,7 @@ static void answer_replay(struct exchange *x)
     const struct edge_reply reply = {
         .status = response->status, .fields = buf_view(&fields), .body = response->body, .body_owner = response
     };
-    replays_count(x->flow->replays, record.command_id);
+    replays_count(x->flow->commons->replays, record.command_id);
     x->told_status = response->status;
     x->task.found.response = NULL; /* the edge has it now */
     (void) edge_reply(x->client, &reply);
@@ -166,9 +179,12 @@ void exchange_own_fields(const struct exchange *x, const struct outcome *outcome
 {
     struct answer_record record = own_record(x, EXECUTED_YES);
     if (outcome->kind == OUTCOME_COMPLETED && !unrecorded && x->recorded_us != 0) {
-        record.expires_ms = x->task.after.expires_ms + x->flow->store_offset_ms;
+        record.expires_ms = x->task.after.expires_ms + x->flow->commons->store_offset_ms;
     }
     fields_to_client(buf_view(&x->response_fields), out);
+    if (x->body_not_kept) {
+        field_block_add(out, VIEW(WIRE_BODY_NOT_KEPT), VIEW(WIRE_BODY_NOT_KEPT_VALUE));
+    }
     answer_mark(out, status_word(outcome, unrecorded), false, &record);
 }
 

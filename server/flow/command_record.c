@@ -13,7 +13,7 @@ void exchange_release_slot(struct exchange *x)
 {
     if (x->holds_slot) {
         x->holds_slot = false;
-        x->flow->running--;
+        commons_leave_running(x->flow->commons);
     }
 }
 
@@ -46,26 +46,27 @@ static void claim_done(struct store_task *task)
     }
     exchange_release_slot(x);
     exchange_answer_found(x);
-    exchange_event(x, EVENT_FOUND);
+    if (found->decision.verdict == VERDICT_WAIT) {
+        exchange_found_running(x);
+    } else {
+        exchange_event(x, EVENT_FOUND);
+    }
 }
 
 void exchange_claim(struct exchange *x)
 {
     struct flow *flow = x->flow;
-    bool room = flow->running < (unsigned) flow->settings->running_max;
     struct store_claim *claim = &x->task.claim;
     claim->tenant = view_of(x->tenant);
     claim->key = view_make(x->key.text, x->key.len);
     claim->method = view_of(x->method);
     claim->target = view_make(x->origin, x->path_len);
     claim->run_ms_max = x->route->hard_timeout_ms + CLAIM_MARGIN_MS;
-    claim->may_wait = false;
-    claim->may_claim = room && !flow->draining;
+    claim->may_wait = exchange_may_wait(x);
+    /* Whoever has waited looks, and takes nothing over: it asked for somebody else's outcome. */
+    x->holds_slot = !x->has_waited && !flow->draining && commons_enter_running(flow->commons);
+    claim->may_claim = x->holds_slot;
     digest_random(claim->command_id, sizeof claim->command_id);
-    if (claim->may_claim) {
-        x->holds_slot = true;
-        flow->running++;
-    }
     x->task.kind = STORE_TASK_CLAIM;
     x->task.home = flow->loop;
     x->task.done = claim_done;
@@ -119,6 +120,15 @@ void exchange_record(struct exchange *x)
         finish->outcome.response_kept = !x->spilling;
         finish->fields = buf_view(&x->keep_fields);
         finish->body = buf_view(&x->response_body);
+    }
+    if (x->outcome.kind == OUTCOME_NOT_EXECUTED) { /* what those are told that wait for it */
+        x->task.answer = (struct store_answer){ .status = STORE_ANSWER_NOT_REACHED };
+        if (x->outcome.pass) {
+            x->task.answer = (struct store_answer){ .status = x->status,
+                                                    .fields = buf_view(&x->response_fields),
+                                                    .body = buf_view(&x->response_body),
+                                                    .body_kept = !x->spilling };
+        }
     }
     x->task.kind = STORE_TASK_FINISH;
     x->task.home = flow->loop;

@@ -58,9 +58,7 @@ void exchange_note_head(const struct exchange *x, struct attempt *attempt)
 
 static void call_observe_latency(struct exchange *x)
 {
-    int64_t *average_ms = &x->flow->route_latency_ms[x->route->index];
-    int64_t seen_ms = (clock_monotonic_us() - x->sent_us) / 1000;
-    *average_ms = *average_ms == 0 ? seen_ms : (*average_ms * 7 + seen_ms) / 8;
+    commons_observe_latency(x->flow->commons, x->route, (clock_monotonic_us() - x->sent_us) / 1000);
 }
 
 static void call_end(void *context, const struct upstream_end *end)

@@ -9,6 +9,7 @@
 #include "schema/limits.h"
 #include "server/core/exchange.h"
 #include "server/flow/answer.h"
+#include "server/flow/waiters.h"
 
 struct exchange {
     struct guest guest; /* first: the edge request's user */
@@ -38,13 +39,20 @@ struct exchange {
     uint8_t command_id[COMMAND_ID_BYTES];
     uint32_t execution;
 
+    /* waiting for somebody else's execution */
+    struct waiter waiter;
+    bool has_waited;
+    int64_t wait_ms;       /* as asked, and capped; 0: not at all */
+    int64_t wait_until_ms; /* of the loop; from the body's end */
+
     /* the handler */
     struct upstream_call *call;
-    struct loop_timer answer_timer, hard_timer;
+    struct loop_timer answer_timer, hard_timer; /* answer_timer is also the end of a wait */
     struct attempt attempt;
     char attempt_reason[160];
     struct outcome outcome;
     int status;
+    bool body_not_kept;         /* of a rival's answer that was too long to be passed on */
     struct buf response_fields; /* field block as received */
     struct buf response_body;   /* up to response_keep_max, then empty (spilling) */
     struct buf keep_fields;     /* what is stored for replays */
@@ -86,6 +94,14 @@ void exchange_claim(struct exchange *x);
 void exchange_record(struct exchange *x);
 void exchange_release_slot(struct exchange *x);
 
+/* command_wait.c: for the end of somebody else's execution */
+int64_t wait_wanted_ms(const struct settings *settings, struct header_span headers, int64_t otherwise_ms);
+void exchange_wait_begin(struct exchange *x, struct header_span headers);
+bool exchange_may_wait(const struct exchange *x);
+void exchange_found_running(struct exchange *x); /* the claim's answer: may become a wait */
+void exchange_wait(struct exchange *x);
+void exchange_wait_end(struct exchange *x);
+
 /* command_spill.c: a response over response_keep_max */
 void exchange_drained(struct exchange *x);
 void exchange_client_left(struct exchange *x); /* stops a spill */
@@ -100,6 +116,7 @@ void exchange_answer(struct exchange *x, bool unrecorded);
 void exchange_answer_found(
     struct exchange *x); /* sets the problem for what the store returned; a replay is answered by exchange_answer */
 void exchange_tell_still_running(struct exchange *x);
+void exchange_tell_stopping(struct exchange *x);
 /* command_log.c */
 void exchange_log(const struct exchange *x);
 unsigned exchange_retry_after_s(const struct exchange *x);

@@ -4,43 +4,35 @@
  *   command.c   a keyed request on a protected route: asks core/exchange.h, does the one deed it names
  *   relay.c     pass-through
  *   own.c       requests at and below /_nonbis: status, void
+ *   waiters.c   who waits for the end of somebody else's execution
  *   late.c      outcomes that the store would not take at first
  *   answer.c    what nonbis says itself, and the fields it adds
- *   stop.c      the drain
+ *   commons.c   what the loops share
+ *   shard.c     one loop with all that it owns
+ *   stop.c      the drain, over all loops
  *   health.c    the operators' listener */
 #ifndef NONBIS_SERVER_FLOW_FLOW_H
 #define NONBIS_SERVER_FLOW_FLOW_H
 
 #include "common/key.h"
-#include "server/config/settings.h"
 #include "server/edge/edge.h"
+#include "server/flow/commons.h"
 #include "server/http/guard.h"
-#include "server/store/worker.h"
 #include "server/upstream/upstream.h"
 
 struct flow {
     struct loop *loop;
     const struct settings *settings;
-    struct store_worker *worker;
-    struct store_desk *desk; /* this loop's way to the worker */
-    struct store_info store;
-    const struct store *live; /* for store_window_start alone */
-    int64_t store_offset_ms;  /* wall clock minus store time, at start: for times told to clients */
-    struct edge *edge;
+    struct commons *commons;
+    struct store_desk *desk; /* this loop's way to the store thread */
     struct upstream *upstream;
-
-    char via_name[32];        /* this nonbis in Via: loops are found by it */
-    char instance_prefix[16]; /* of request ids: "95e8ff43-" */
-    uint64_t request_count;
+    struct waiters *waiters; /* for the end of somebody else's execution */
 
     struct list exchanges; /* every struct exchange that is not freed */
     struct list relays;
-    struct list queries;       /* struct own whose task the store has */
-    struct replays *replays;   /* per command, for its status */
-    struct list late;          /* outcomes that are tried again: late.h */
-    unsigned reading;          /* exchanges whose request is still arriving: no drain waits for them */
-    unsigned running;          /* exchanges that hold, or may get, a claim: bounded by running_max */
-    int64_t *route_latency_ms; /* by route index: moving average of the handler's answers */
+    struct list queries; /* struct own whose task the store has, or that wait */
+    struct list late;    /* outcomes that are tried again: late.h */
+    unsigned reading;    /* exchanges whose request is still arriving: no drain waits for them */
 
     bool draining;
     bool stopped;                 /* the drain is over: nothing is sent any more */
@@ -49,9 +41,8 @@ struct flow {
     void *quiet_context;
 };
 
-/* `worker`, `edge` and `upstream` are set by the caller before the first request. */
-void flow_init(struct flow *flow, struct loop *loop, const struct settings *settings, const struct store *store,
-               int64_t store_offset_ms);
+/* `desk` and `upstream` are set by the caller before the first request. */
+void flow_init(struct flow *flow, struct loop *loop, struct commons *commons);
 void flow_fini(struct flow *flow);
 
 /* The handler to make the data listener's edge with; its context is the flow. */
@@ -65,6 +56,7 @@ struct guest_ops {
     void (*last)(void *guest);
     void (*drained)(void *guest);
     void (*gone)(void *guest, bool delivered);
+    void (*hung_up)(void *guest); /* NULL: never asked for */
 };
 struct guest {
     const struct guest_ops *ops;

@@ -6,7 +6,7 @@
 #include "server/digest/digest.h"
 #include "server/flow/answer.h"
 #include "server/flow/own.h"
-#include "server/flow/replays.h"
+#include "server/flow/waiters.h"
 #include "server/http/fields.h"
 
 #include <stdio.h>
@@ -257,7 +257,7 @@ static enum edge_take front_head(void *context, struct edge_request *request, co
     if (own) {
         return arrival_own(&a);
     }
-    if (fields_has_loop(head->headers, view_of(a.flow->via_name))) {
+    if (fields_has_loop(head->headers, view_of(a.flow->commons->via_name))) {
         const struct answer_problem loop = {
             .problem = PROBLEM_LOOP_DETECTED,
             .detail = "this request has passed here before: the upstream leads back to this nonbis",
@@ -316,6 +316,15 @@ static void front_drained(void *context, struct edge_request *request)
     }
 }
 
+static void front_hung_up(void *context, struct edge_request *request)
+{
+    (void) context;
+    struct guest *guest = edge_user(request);
+    if (guest != NULL && guest->ops->hung_up != NULL) {
+        guest->ops->hung_up(guest);
+    }
+}
+
 static void front_gone(void *context, struct edge_request *request, bool delivered)
 {
     (void) context;
@@ -333,31 +342,24 @@ const struct edge_handler front_handler = {
     .last = front_last,
     .drained = front_drained,
     .gone = front_gone,
+    .hung_up = front_hung_up,
 };
 
 /* --- the flow itself --- */
 
-void flow_init(struct flow *flow, struct loop *loop, const struct settings *settings, const struct store *store,
-               int64_t store_offset_ms)
+void flow_init(struct flow *flow, struct loop *loop, struct commons *commons)
 {
-    *flow = (struct flow){ .loop = loop, .settings = settings, .store_offset_ms = store_offset_ms };
-    flow->store = store->info;
-    flow->live = store;
-    flow->replays = replays_new();
+    *flow = (struct flow){ .loop = loop, .settings = commons->settings, .commons = commons };
     list_init(&flow->exchanges);
     list_init(&flow->relays);
     list_init(&flow->queries);
     list_init(&flow->late);
-    flow->route_latency_ms = memory_new(settings->routes.count * sizeof flow->route_latency_ms[0]);
-    const uint8_t *id = flow->store.store_id;
-    (void) snprintf(flow->via_name, sizeof flow->via_name, "nonbis-%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
-    (void) snprintf(flow->instance_prefix, sizeof flow->instance_prefix, "%08x-", digest_random32());
+    flow->waiters = waiters_new(commons->waiter_count);
 }
 
 void flow_fini(struct flow *flow)
 {
-    replays_free(flow->replays);
-    free(flow->route_latency_ms);
+    waiters_free(flow->waiters);
 }
 
 bool flow_is_quiet(const struct flow *flow)

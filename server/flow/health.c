@@ -35,9 +35,9 @@ static void health_on_probe(void *context)
     struct health *health = context;
     struct store_worker_figures figures;
     health_tell_change(health);
-    store_worker_figures(health->flow->worker, &figures);
+    store_worker_figures(health->flow->commons->worker, &figures);
     if (figures.last_commit_age_ms >= HEALTH_PROBE_MS) {
-        store_worker_probe(health->flow->worker);
+        store_worker_probe(health->flow->commons->worker);
     }
     loop_timer_start(&health->probe, HEALTH_PROBE_MS);
 }
@@ -46,7 +46,7 @@ void health_init(struct health *health, struct flow *flow, const char *store_pat
 {
     *health = (struct health){ .flow = flow, .store_path = store_path };
     loop_timer_init(&health->probe, flow->loop, health_on_probe, health);
-    store_worker_probe(flow->worker);
+    store_worker_probe(flow->commons->worker);
     loop_timer_start(&health->probe, HEALTH_PROBE_MS);
 }
 
@@ -77,7 +77,7 @@ static bool health_has_room(const struct health *health)
 bool health_is_ready(const struct health *health, struct buf *why)
 {
     struct store_worker_figures figures;
-    store_worker_figures(health->flow->worker, &figures);
+    store_worker_figures(health->flow->commons->worker, &figures);
     bool ready = true;
     if (health->flow->draining) {
         buf_append_text(why, "draining\n");

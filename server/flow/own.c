@@ -83,12 +83,27 @@ bool own_needs_tenant(const struct own_start *start)
 
 /* --- the store --- */
 
+static void own_forget_found(struct own *own)
+{
+    struct store_found *found = &own->task.found;
+    free(found->response);
+    free(found->request);
+    free(found->key);
+    *found = (struct store_found){ .response = NULL };
+}
+
 static void own_free(struct own *own)
 {
-    free(own->task.found.response);
-    free(own->task.found.request);
-    free(own->task.found.key);
+    own_forget_found(own);
     free(own);
+}
+
+static void own_leave_running(struct own *own)
+{
+    if (own->holds_slot) {
+        own->holds_slot = false;
+        commons_leave_running(own->flow->commons);
+    }
 }
 
 static void own_done(struct store_task *task)
@@ -97,12 +112,11 @@ static void own_done(struct store_task *task)
     struct flow *flow = own->flow;
     own->asked = false;
     list_remove(&flow->queries, &own->node);
-    if (own->holds_slot) {
-        own->holds_slot = false;
-        flow->running--;
-    }
+    own_leave_running(own);
     if (own->client != NULL) {
-        own_answer_found(own); /* its end frees */
+        if (!own_wait(own)) {
+            own_answer_found(own); /* its end frees */
+        }
     } else {
         own_free(own);
     }
@@ -121,22 +135,26 @@ static void own_prepare(struct own *own)
     task->done = own_done;
     task->kind = STORE_TASK_LOOK_UP;
     task->look_up_id = own->resource == OWN_STATUS_ID;
+    claim->may_wait = own_may_wait(own);
     if (own->resource == OWN_RESPONSE) {
         task->kind = STORE_TASK_CLAIM; /* decides as for a repeat, and writes nothing */
         claim->any_payload = true;
     } else if (own->resource == OWN_VOID) {
         task->kind = STORE_TASK_VOID;
         task->retention = (struct retention){ flow->settings->ttl_ms, flow->settings->tombstone_ttl_ms };
-        claim->may_claim = !flow->draining && flow->running < (unsigned) flow->settings->running_max;
+        own->holds_slot = !flow->draining && commons_enter_running(flow->commons);
+        claim->may_claim = own->holds_slot;
         digest_random(claim->command_id, sizeof claim->command_id);
     }
 }
 
-static void own_ask(struct own *own)
+void own_ask(struct own *own)
 {
     struct flow *flow = own->flow;
+    own_forget_found(own); /* of an earlier look */
     own_prepare(own);
     if (!store_desk_submit(flow->desk, &own->task)) {
+        own_leave_running(own);
         const struct answer_problem full = { .problem = PROBLEM_UNAVAILABLE,
                                              .reason = "overloaded",
                                              .detail = "the store's queue is full; nothing was read or written" };
@@ -145,10 +163,6 @@ static void own_ask(struct own *own)
     }
     own->asked = true;
     list_append(&flow->queries, &own->node);
-    if (own->task.kind == STORE_TASK_VOID && own->task.claim.may_claim) {
-        own->holds_slot = true;
-        flow->running++;
-    }
 }
 
 /* --- events of the client --- */
@@ -170,6 +184,7 @@ static void own_whole(void *guest, struct view body)
         own_tell(own, &stopping);
         return;
     }
+    own_wait_begin(own);
     own_ask(own);
 }
 
@@ -190,6 +205,7 @@ static void own_gone(void *guest, bool delivered)
 {
     struct own *own = guest;
     (void) delivered;
+    own_wait_end(own);
     own->client = NULL;
     own->head = NULL;
     if (!own->asked) {
@@ -202,6 +218,7 @@ static const struct guest_ops own_ops = {
     .too_large = own_too_large,
     .drained = own_drained,
     .gone = own_gone,
+    .hung_up = own_hung_up,
 };
 
 /* --- the checks that need no record, in the order of section 4 --- */
@@ -278,7 +295,7 @@ enum edge_take own_start(struct flow *flow, const struct own_start *start)
         own_free(own);
         return EDGE_REPLIED;
     }
-    credential_make(flow->store.guard_key, flow->settings->guard.items, flow->settings->guard.count,
+    credential_make(flow->commons->store.guard_key, flow->settings->guard.items, flow->settings->guard.count,
                     start->head->headers, &own->task.claim.credential);
     edge_set_user(start->request, own);
     return EDGE_COLLECT;

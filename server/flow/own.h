@@ -15,5 +15,7 @@ struct own_start {
 /* The request is about somebody's commands. */
 bool own_needs_tenant(const struct own_start *start);
 enum edge_take own_start(struct flow *flow, const struct own_start *start);
+/* The drain is over: whoever waits for the end of a command is answered. */
+void own_stop_all(struct flow *flow);
 
 #endif

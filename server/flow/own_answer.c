@@ -62,7 +62,7 @@ static void own_tell_not_seen(struct own *own)
     const struct answer_problem not_seen = {
         .problem = PROBLEM_KEY_NOT_SEEN,
         .detail = "no such command is known to this caller; that does not prove that none is under way",
-        .window_start_ms = store_window_start(own->flow->live) + own->flow->store_offset_ms,
+        .window_start_ms = store_window_start(own->flow->commons->live) + own->flow->commons->store_offset_ms,
     };
     own_tell(own, &not_seen);
 }
@@ -84,9 +84,10 @@ static int64_t own_latency_ms(const struct flow *flow, struct view request)
         path_form_fini(&form);
     }
     for (unsigned i = 0; route == NULL && i < routes->count; i++) {
-        slowest_ms = flow->route_latency_ms[i] > slowest_ms ? flow->route_latency_ms[i] : slowest_ms;
+        int64_t route_ms = commons_latency_ms(flow->commons, &routes->items[i]);
+        slowest_ms = route_ms > slowest_ms ? route_ms : slowest_ms;
     }
-    return route != NULL ? flow->route_latency_ms[route->index] : slowest_ms;
+    return route != NULL ? commons_latency_ms(flow->commons, route) : slowest_ms;
 }
 
 static unsigned own_retry_after_s(const struct own *own)
@@ -100,13 +101,12 @@ static struct answer_record own_record(const struct own *own, const struct statu
                                     .executed = view->executed,
                                     .command_id = own->task.found.record.command_id };
     if (view->state == RECORD_COMPLETED) {
-        record.expires_ms = view->expires_ms + own->flow->store_offset_ms;
+        record.expires_ms = view->expires_ms + own->flow->commons->store_offset_ms;
     }
     return record;
 }
 
-/* False: nothing may be told. */
-static bool own_view(const struct own *own, struct status_view *view)
+bool own_view(const struct own *own, struct status_view *view)
 {
     const struct store_found *found = &own->task.found;
     return status_view_make(&found->record, found->now_ms, view) &&
@@ -132,8 +132,8 @@ static void own_tell_status(struct own *own, const struct status_view *view)
         .command_id = found->record.command_id,
         .key = found->key != NULL ? view_of(found->key) : view_make(own->key.text, own->key.len),
         .request = view_of(found->request),
-        .replays = replays_of(own->flow->replays, found->record.command_id),
-        .time_offset_ms = own->flow->store_offset_ms,
+        .replays = replays_of(own->flow->commons->replays, found->record.command_id),
+        .time_offset_ms = own->flow->commons->store_offset_ms,
     };
     struct buf fields, body;
     buf_init(&fields, 2048);
@@ -141,6 +141,9 @@ static void own_tell_status(struct own *own, const struct status_view *view)
     status_body_write(&facts, &body);
     if (view->state == RECORD_IN_PROGRESS) {
         buf_printf(&fields, "Retry-After: %u\r\n", own_retry_after_s(own));
+    }
+    if (own->wait_ms > 0) {
+        buf_printf(&fields, "Preference-Applied: wait=%lld\r\n", (long long) ((own->wait_ms + 999) / 1000));
     }
     answer_mark(&fields, NULL, false, &record);
     own_log(own, record_state_name(view->state), 200, found->record.command_id, 0);
@@ -157,7 +160,8 @@ void own_answer_contract(struct own *own)
         .tombstone_ttl_ms = settings->tombstone_ttl_ms,
         .body_max = settings->body_max,
         .response_keep_max = settings->response_keep_max,
-        .window_start_ms = store_window_start(own->flow->live) + own->flow->store_offset_ms,
+        .wait_max_ms = settings->wait_max_ms,
+        .window_start_ms = store_window_start(own->flow->commons->live) + own->flow->commons->store_offset_ms,
     };
     struct buf fields, body;
     buf_init(&fields, 512);

@@ -1,13 +1,15 @@
 /* own_state.h - one request for a resource of our own while it lives. Private to own*.c. Loop thread.
  *
  * Lives from head() until the client is gone and the store has no task of it. It is in flow->queries, and a drain waits for it, only while the
- * store has its task: a body that never comes holds nothing. */
+ * store has its task or it waits for a running command: a body that never comes holds nothing. */
 #ifndef NONBIS_SERVER_FLOW_OWN_STATE_H
 #define NONBIS_SERVER_FLOW_OWN_STATE_H
 
 #include "schema/limits.h"
+#include "server/core/status_view.h"
 #include "server/flow/answer.h"
 #include "server/flow/own.h"
+#include "server/flow/waiters.h"
 
 enum own_resource {
     OWN_NOTHING,
@@ -29,13 +31,29 @@ struct own {
     struct key key; /* empty for OWN_STATUS_ID and OWN_CONTRACT */
     char tenant[LIMIT_TENANT_BYTES + 1];
     struct store_task task;
-    bool asked;      /* the store has the task */
-    bool holds_slot; /* a void, counted in flow->running */
+    struct waiter waiter;
+    struct loop_timer wait_timer;
+    int64_t wait_ms, wait_until_ms; /* of the loop; Prefer: wait, capped; 0: none */
+    bool waits;                     /* for a running command */
+    bool asked;                     /* the store has the task */
+    bool holds_slot;                /* a void, counted in flow->running */
 };
+
+/* own_wait.c: a status query that waits for the outcome of a running command */
+void own_wait_begin(struct own *own);
+bool own_may_wait(const struct own *own);
+bool own_wait(struct own *own); /* the store found it; true: not answered yet */
+void own_wait_end(struct own *own);
+void own_hung_up(void *guest);
+
+/* own.c */
+void own_ask(struct own *own);
 
 /* own_answer.c: each gives the one answer, and its line in the log */
 void own_answer_contract(struct own *own);
 void own_answer_found(struct own *own); /* what the store returned */
+/* What may be told of it; false: nothing, it is somebody else's or not there. */
+bool own_view(const struct own *own, struct status_view *view);
 void own_tell(struct own *own, const struct answer_problem *problem);
 
 #endif

@@ -417,7 +417,7 @@ static bool relay_request_head(struct relay *r, const struct relay_start *start,
     struct buf fields;
     buf_init(&fields, 2 * LIMIT_CONNECTION_POOL);
     const struct fields_added added = {
-        .via_name = view_of(r->flow->via_name),
+        .via_name = view_of(r->flow->commons->via_name),
         .client_addr = start->head->peer,
         .proto = VIEW("http"),
         .host = start->guard->host,

@@ -1,9 +1,12 @@
 /* stop.c - see stop.h. */
 #include "server/flow/stop.h"
 
+#include "server/base/memory.h"
 #include "server/flow/late.h"
+#include "server/flow/own.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -14,64 +17,139 @@ enum {
     STOP_RECORD_MS = 10000, /* after drain_timeout: for the last records to become durable */
 };
 
-static void stop_on_closing(void *context)
+/* --- one loop's part, on its own thread --- */
+
+static void part_on_closing(void *context)
 {
-    struct stop *stop = context;
-    unsigned requests = edge_requests(stop->data) + (stop->admin != NULL ? edge_requests(stop->admin) : 0);
-    if (requests == 0 || loop_now_ms(stop->flow->loop) - stop->closing_since_ms > STOP_LAST_ANSWERS_MS) {
-        loop_stop(stop->flow->loop);
+    struct stop_part *part = context;
+    unsigned requests = edge_requests(part->shard->edge) + (part->admin != NULL ? edge_requests(part->admin) : 0);
+    if (requests == 0 || loop_now_ms(part->shard->loop) - part->closing_since_ms > STOP_LAST_ANSWERS_MS) {
+        loop_post(part->stop->loop, &part->closed);
         return;
     }
-    loop_timer_start(&stop->closing, STOP_POLL_MS);
+    loop_timer_start(&part->closing, STOP_POLL_MS);
 }
 
-static void stop_on_quiet(void *context)
+/* Nothing runs here, or no more: what came after the report of that is waited for as well. */
+static void part_on_quiet(void *context)
 {
-    struct stop *stop = context;
-    if (!stop->begun || stop->ended) {
+    struct stop_part *part = context;
+    struct flow *flow = &part->shard->flow;
+    if (flow->draining && !part->told_quiet) {
+        part->told_quiet = true;
+        loop_post(part->stop->loop, &part->quiet);
+    }
+    if (!part->close_ordered || part->is_closing) {
         return;
     }
-    stop->ended = true;
-    loop_timer_stop(&stop->drain);
-    command_stop_all(stop->flow); /* what is left has not arrived whole: nothing has happened yet */
-    acceptor_close(stop->data_acceptor);
-    stop->data_acceptor = NULL;
-    if (stop->admin_acceptor != NULL) {
-        acceptor_close(stop->admin_acceptor);
-        stop->admin_acceptor = NULL;
+    part->is_closing = true;
+    command_stop_all(flow); /* what is left has not arrived whole: nothing has happened yet */
+    edge_quiesce(part->shard->edge);
+    if (part->admin != NULL) {
+        edge_quiesce(part->admin);
     }
-    edge_quiesce(stop->data);
-    if (stop->admin != NULL) {
-        edge_quiesce(stop->admin);
-    }
-    stop->closing_since_ms = loop_now_ms(stop->flow->loop);
-    loop_timer_start(&stop->closing, 0);
+    part->closing_since_ms = loop_now_ms(part->shard->loop);
+    loop_timer_start(&part->closing, 0);
 }
 
-static void stop_on_drain_end(void *context)
+static void part_check_quiet(struct stop_part *part)
 {
-    struct stop *stop = context;
-    struct flow *flow = stop->flow;
-    if (flow->stopped) {
-        log_message(
-            LOG_ERROR, "stop",
-            "the last outcomes could not be recorded in time; running commands become unknown at the next start");
-        _exit(stop->exit_code != 0 ? stop->exit_code : STOP_EXIT_STORE);
+    if (flow_is_quiet(&part->shard->flow)) {
+        part_on_quiet(part);
+    }
+}
+
+static void part_deliver_drain(struct loop_message *message)
+{
+    struct stop_part *part = LIST_ITEM(message, struct stop_part, drain);
+    part->shard->flow.draining = true;
+    part->shard->flow.draining_reason = part->stop->reason;
+    part_check_quiet(part);
+}
+
+static void part_deliver_cut(struct loop_message *message)
+{
+    struct stop_part *part = LIST_ITEM(message, struct stop_part, cut);
+    struct flow *flow = &part->shard->flow;
+    if (part->is_closing) {
+        return; /* nothing is left to be cut */
     }
     size_t running = flow->exchanges.count - flow->reading;
     flow->stopped = true;
     log_message(LOG_WARN, "stop",
                 "drain_timeout is over: %zu command%s recorded unknown, %zu pass-through request%s cut", running,
                 running == 1 ? " is" : "s are", flow->relays.count, flow->relays.count == 1 ? " is" : "s are");
-    loop_timer_start(&stop->drain, STOP_RECORD_MS);
     command_stop_all(flow);
+    own_stop_all(flow);
     relay_stop_all(flow);
     late_drop_all(flow);
 }
 
+static void part_deliver_close(struct loop_message *message)
+{
+    struct stop_part *part = LIST_ITEM(message, struct stop_part, close);
+    part->close_ordered = true;
+    part_check_quiet(part);
+}
+
+static void part_deliver_end(struct loop_message *message)
+{
+    loop_stop(LIST_ITEM(message, struct stop_part, end)->shard->loop);
+}
+
+/* --- the lead, on the first loop --- */
+
+static struct stop *stop_of(struct loop_message *message, size_t offset)
+{
+    return ((struct stop_part *) (void *) ((char *) message - offset))->stop;
+}
+
+static void stop_deliver_quiet(struct loop_message *message)
+{
+    struct stop *stop = stop_of(message, offsetof(struct stop_part, quiet));
+    if (++stop->quiet_count < stop->shards->count) {
+        return;
+    }
+    /* Whatever was accepted before has been dealt, and reaches its loop before the order does. */
+    acceptor_close(stop->data_acceptor);
+    acceptor_close(stop->admin_acceptor);
+    stop->data_acceptor = stop->admin_acceptor = NULL;
+    for (unsigned i = 0; i < stop->shards->count; i++) {
+        loop_post(stop->shards->items[i].loop, &stop->parts[i].close);
+    }
+}
+
+static void stop_deliver_closed(struct loop_message *message)
+{
+    struct stop *stop = stop_of(message, offsetof(struct stop_part, closed));
+    if (++stop->closed_count < stop->shards->count) {
+        return;
+    }
+    stop->ended = true;
+    loop_timer_stop(&stop->drain);
+    for (unsigned i = 0; i < stop->shards->count; i++) {
+        loop_post(stop->shards->items[i].loop, &stop->parts[i].end);
+    }
+}
+
+static void stop_on_drain_end(void *context)
+{
+    struct stop *stop = context;
+    if (stop->cut) {
+        log_message(
+            LOG_ERROR, "stop",
+            "the last outcomes could not be recorded in time; running commands become unknown at the next start");
+        _exit(stop->exit_code != 0 ? stop->exit_code : STOP_EXIT_STORE);
+    }
+    stop->cut = true;
+    loop_timer_start(&stop->drain, STOP_RECORD_MS);
+    for (unsigned i = 0; i < stop->shards->count; i++) {
+        loop_post(stop->shards->items[i].loop, &stop->parts[i].cut);
+    }
+}
+
 static void stop_begin(struct stop *stop, const char *reason, const char *why, int exit_code)
 {
-    struct flow *flow = stop->flow;
     if (exit_code != 0) {
         stop->exit_code = exit_code;
     }
@@ -79,15 +157,16 @@ static void stop_begin(struct stop *stop, const char *reason, const char *why, i
         return;
     }
     stop->begun = true;
-    flow->draining = true;
-    flow->draining_reason = reason;
-    size_t running = flow->exchanges.count - flow->reading;
-    log_message(LOG_INFO, "drain", "%s: new commands are refused, %zu running one%s", why, running,
+    stop->reason = reason;
+    const struct flow *first = &stop->shards->items[0].flow;
+    unsigned running = atomic_load(&first->commons->running);
+    log_message(LOG_INFO, "drain", "%s: new commands are refused, %u running one%s", why, running,
                 running == 1 ? " finishes" : "s finish");
-    loop_timer_start(&stop->drain, flow->settings->drain_timeout_ms);
-    if (flow_is_quiet(flow)) {
-        stop_on_quiet(stop);
+    loop_timer_start(&stop->drain, first->settings->drain_timeout_ms);
+    for (unsigned i = 1; i < stop->shards->count; i++) {
+        loop_post(stop->shards->items[i].loop, &stop->parts[i].drain);
     }
+    part_deliver_drain(&stop->parts[0].drain);
 }
 
 static void stop_on_signal(void *context, int signal_number)
@@ -96,6 +175,7 @@ static void stop_on_signal(void *context, int signal_number)
     if (stop->begun) {
         log_message(LOG_WARN, "stop",
                     "a second signal: the process leaves now; running commands become unknown at the next start");
+        log_flush();
         _exit(STOP_EXIT_FORCED);
     }
     stop_begin(stop, "draining", signal_number == SIGTERM ? "SIGTERM" : "SIGINT", 0);
@@ -116,23 +196,51 @@ void stop_on_store_failed(void *context)
 {
     struct stop *stop = context;
     stop->store_failed.deliver = stop_deliver_store_failed;
-    loop_post(stop->flow->loop, &stop->store_failed);
+    loop_post(stop->loop, &stop->store_failed);
 }
 
-void stop_init(struct stop *stop, struct flow *flow)
+/* --- life --- */
+
+void stop_init(struct stop *stop, struct shards *shards)
 {
-    *stop = (struct stop){ .flow = flow };
-    loop_timer_init(&stop->drain, flow->loop, stop_on_drain_end, stop);
-    loop_timer_init(&stop->closing, flow->loop, stop_on_closing, stop);
-    flow->quiet = stop_on_quiet;
-    flow->quiet_context = stop;
-    loop_on_signal(flow->loop, SIGTERM, stop_on_signal, stop);
-    loop_on_signal(flow->loop, SIGINT, stop_on_signal, stop);
+    *stop = (struct stop){ .shards = shards, .loop = shards->items[0].loop };
+    stop->parts = memory_new(shards->count * sizeof stop->parts[0]);
+    for (unsigned i = 0; i < shards->count; i++) {
+        struct stop_part *part = &stop->parts[i];
+        struct shard *shard = &shards->items[i];
+        *part = (struct stop_part){ .stop = stop, .shard = shard };
+        part->drain.deliver = part_deliver_drain;
+        part->cut.deliver = part_deliver_cut;
+        part->close.deliver = part_deliver_close;
+        part->end.deliver = part_deliver_end;
+        part->quiet.deliver = stop_deliver_quiet;
+        part->closed.deliver = stop_deliver_closed;
+        loop_timer_init(&part->closing, shard->loop, part_on_closing, part);
+    }
+    loop_timer_init(&stop->drain, stop->loop, stop_on_drain_end, stop);
+    loop_on_signal(stop->loop, SIGTERM, stop_on_signal, stop);
+    loop_on_signal(stop->loop, SIGINT, stop_on_signal, stop);
+}
+
+void stop_own(struct stop *stop, struct acceptor *data, struct acceptor *admin, struct edge *admin_edge)
+{
+    stop->data_acceptor = data;
+    stop->admin_acceptor = admin;
+    stop->parts[0].admin = admin_edge;
+    for (unsigned i = 0; i < stop->shards->count; i++) {
+        stop->shards->items[i].flow.quiet = part_on_quiet;
+        stop->shards->items[i].flow.quiet_context = &stop->parts[i];
+    }
 }
 
 void stop_fini(struct stop *stop)
 {
+    acceptor_close(stop->data_acceptor);
+    acceptor_close(stop->admin_acceptor);
     loop_timer_stop(&stop->drain);
-    loop_timer_stop(&stop->closing);
-    stop->flow->quiet = NULL;
+    for (unsigned i = 0; i < stop->shards->count; i++) {
+        loop_timer_stop(&stop->parts[i].closing);
+        stop->shards->items[i].flow.quiet = NULL;
+    }
+    free(stop->parts);
 }

@@ -27,8 +27,7 @@ static void pool_drop(struct upstream *upstream, struct connection *connection)
 
 void pool_distrust(struct upstream *upstream)
 {
-    if (!upstream->distrusted) {
-        upstream->distrusted = true;
+    if (!atomic_exchange(upstream->distrusted, true)) {
         log_message(
             LOG_WARN, "upstream",
             "%s sent bytes behind a complete answer; had they come later, they would have been taken for the next "
@@ -94,6 +93,10 @@ struct connection *pool_take(struct upstream *upstream, enum upstream_lane lane)
         pool_drop(upstream, connection);
         return NULL;
     }
+    if (lane == UPSTREAM_PROTECTED && atomic_load(upstream->distrusted)) {
+        pool_drop(upstream, connection); /* kept before another loop found out */
+        return NULL;
+    }
     list_remove(&upstream->kept[lane], node);
     upstream->figures.kept--;
     upstream->figures.reuses++;
@@ -106,7 +109,7 @@ void pool_keep(struct upstream *upstream, struct connection *connection, int64_t
     if (keep_alive_ms >= 0 && keep_alive_ms - KEEP_ALIVE_MARGIN_MS < for_ms) {
         for_ms = keep_alive_ms - KEEP_ALIVE_MARGIN_MS;
     }
-    if (for_ms <= 0 || (upstream->distrusted && connection->lane == UPSTREAM_PROTECTED)) {
+    if (for_ms <= 0 || (connection->lane == UPSTREAM_PROTECTED && atomic_load(upstream->distrusted))) {
         connection_close(connection);
         return;
     }
@@ -134,6 +137,7 @@ struct upstream *upstream_open(struct loop *loop, const struct upstream_options 
     upstream->idle_ms = options->idle_ms;
     upstream->response_header_max = options->response_header_max;
     upstream->allow_close_delimited = options->allow_close_delimited;
+    upstream->distrusted = options->distrusted != NULL ? options->distrusted : &upstream->own_distrusted;
     for (int lane = 0; lane < UPSTREAM_LANES; lane++) {
         list_init(&upstream->kept[lane]);
     }

@@ -17,7 +17,9 @@ struct upstream {
     int64_t idle_ms;
     size_t response_header_max;
     bool allow_close_delimited;
-    bool distrusted; /* the handler once sent bytes behind a complete answer: connections of commands are used once */
+    /* The handler once sent bytes behind a complete answer: connections of commands are used once. Shared by all loops. */
+    atomic_bool *distrusted;
+    atomic_bool own_distrusted;
 
     struct list kept[UPSTREAM_LANES]; /* connections at rest, the youngest first; never shared by two lanes */
     struct loop_timer sweep;          /* closes kept connections that grew old */

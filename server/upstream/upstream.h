@@ -14,6 +14,8 @@
 #include "server/base/loop.h"
 #include "server/core/outcome.h"
 
+#include <stdatomic.h>
+
 struct upstream;
 struct upstream_call;
 
@@ -24,6 +26,8 @@ struct upstream_options {
     int64_t connect_timeout_ms, idle_ms;
     size_t response_header_max;
     bool allow_close_delimited;
+    atomic_bool
+        *distrusted;     /* shared by the loops of one server: bytes came behind a complete answer; NULL: not shared */
     const char *ca_file; /* PEM file of the authorities that an https handler is checked against; NULL: the system's */
 };
 

@@ -171,23 +171,25 @@ END_TEST
 
 START_TEST(closing_an_edge_with_requests_in_every_phase_cuts_them_and_does_not_abort)
 {
-    static const char *const texts[] = { "GET /who", "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe",
+    static const char *const texts[] = { "GET /who",
+                                         "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe",
                                          "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi",
+                                         "POST /park-watched HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi",
                                          "POST /up-slow HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe",
                                          "GET /open HTTP/1.1\r\nHost: h\r\n\r\n" };
     struct stage stage;
-    struct client clients[5];
+    struct client clients[6];
     stage_start(&stage);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         client_connect(&clients[i], &stage);
         client_send(&clients[i], texts[i]);
     }
     stage_wait(&stage, "head /whole", 1);
-    stage_wait(&stage, "whole 2", 1);
+    stage_wait(&stage, "whole 2", 2);
     stage_wait(&stage, "paused", 1);
     stage_wait(&stage, "last", 1);
     stage_stop(&stage); /* no play is left: each had its gone() */
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         client_close(&clients[i]);
     }
 }

@@ -10,6 +10,7 @@
 enum play_kind {
     PLAY_WHOLE,
     PLAY_PARK,
+    PLAY_PARK_WATCHED,
     PLAY_UP,
     PLAY_UP_EARLY,
     PLAY_UP_SLOW,
@@ -24,6 +25,7 @@ struct play {
     struct list_node node;
     struct stage *stage;
     struct edge_request *request;
+    struct view target;
     enum play_kind kind;
     bool parked;
     uint64_t size, length, code, done;
@@ -63,20 +65,17 @@ static enum edge_take on_head(void *context, struct edge_request *request, const
         const char *path;
         enum play_kind kind;
         enum edge_take take;
-    } kinds[] = { { "/whole", PLAY_WHOLE, EDGE_COLLECT },
-                  { "/park", PLAY_PARK, EDGE_COLLECT },
-                  { "/up-early", PLAY_UP_EARLY, EDGE_STREAM },
-                  { "/up-slow", PLAY_UP_SLOW, EDGE_STREAM },
-                  { "/up", PLAY_UP, EDGE_STREAM },
-                  { "/down", PLAY_DOWN, EDGE_STREAM },
-                  { "/open", PLAY_OPEN, EDGE_STREAM },
-                  { "/status", PLAY_STATUS, EDGE_COLLECT },
-                  { "/fields", PLAY_FIELDS, EDGE_COLLECT },
+    } kinds[] = { { "/whole", PLAY_WHOLE, EDGE_COLLECT },        { "/park-watched", PLAY_PARK_WATCHED, EDGE_COLLECT },
+                  { "/park", PLAY_PARK, EDGE_COLLECT },          { "/up-early", PLAY_UP_EARLY, EDGE_STREAM },
+                  { "/up-slow", PLAY_UP_SLOW, EDGE_STREAM },     { "/up", PLAY_UP, EDGE_STREAM },
+                  { "/down", PLAY_DOWN, EDGE_STREAM },           { "/open", PLAY_OPEN, EDGE_STREAM },
+                  { "/status", PLAY_STATUS, EDGE_COLLECT },      { "/fields", PLAY_FIELDS, EDGE_COLLECT },
                   { "/bad-field", PLAY_BAD_FIELD, EDGE_COLLECT } };
     struct stage *stage = context;
     struct play *play = memory_new(sizeof *play);
     play->stage = stage;
     play->request = request;
+    play->target = head->target;
     list_append(&stage->plays, &play->node);
     edge_set_user(request, play);
     (void) snprintf(stage->last_peer, sizeof stage->last_peer, "%.*s%s", VIEW_ARGS(head->peer),
@@ -127,8 +126,9 @@ static void on_whole(void *context, struct edge_request *request, struct view bo
     char event[64];
     (void) snprintf(event, sizeof event, "whole %zu", body.len);
     stage_note(stage, event);
-    if (play->kind == PLAY_PARK) {
+    if (play->kind == PLAY_PARK || play->kind == PLAY_PARK_WATCHED) {
         play->parked = true;
+        edge_watch_client(request, play->kind == PLAY_PARK_WATCHED);
     } else if (play->kind == PLAY_STATUS) {
         struct edge_reply reply = { .status = (int) play->code,
                                     .has_length = play->has_length,
@@ -202,6 +202,7 @@ static void on_last(void *context, struct edge_request *request)
         return;
     }
     if (play->kind == PLAY_OPEN) {
+        edge_watch_client(request, view_starts_with(play->target, VIEW("/open-watched")));
         int status = play->code != 0 ? (int) play->code : 200;
         ck_assert(edge_reply_begin(request, status, VIEW("X-Kind: open\r\n"), play->has_length, play->length));
         return;
@@ -229,7 +230,16 @@ static void on_gone(void *context, struct edge_request *request, bool delivered)
     stage_note(stage, delivered ? "gone delivered" : "gone lost");
 }
 
-static const struct edge_handler handler = { on_head, on_whole, on_too_large, on_part, on_last, on_drained, on_gone };
+static void on_hung_up(void *context, struct edge_request *request)
+{
+    struct play *play = edge_user(request);
+    char event[512];
+    (void) snprintf(event, sizeof event, "hung up %.*s", VIEW_ARGS(play->target));
+    stage_note(context, event);
+}
+
+static const struct edge_handler handler = { on_head, on_whole,   on_too_large, on_part,
+                                             on_last, on_drained, on_gone,      on_hung_up };
 
 /* --- what tests do to the plays --- */
 
@@ -239,8 +249,24 @@ void stage_answer_parked(struct stage *stage)
         struct play *play = LIST_ITEM(node, struct play, node);
         if (play->parked) {
             play->parked = false;
-            reply_text(play->request, 200, VIEW("parked\n"));
+            char *large = play->size > 0 ? memory_new((size_t) play->size) : NULL;
+            reply_text(play->request, 200, large != NULL ? view_make(large, (size_t) play->size) : VIEW("parked\n"));
+            free(large);
         }
+    }
+}
+
+void stage_watch_parked(struct stage *stage)
+{
+    for (struct list_node *node = stage->plays.head.next; node != &stage->plays.head; node = node->next) {
+        edge_watch_client(LIST_ITEM(node, struct play, node)->request, true);
+    }
+}
+
+void stage_unwatch_all(struct stage *stage)
+{
+    for (struct list_node *node = stage->plays.head.next; node != &stage->plays.head; node = node->next) {
+        edge_watch_client(LIST_ITEM(node, struct play, node)->request, false);
     }
 }
 

@@ -3,12 +3,14 @@
  *
  *   /whole            collects the body and echoes it
  *   /park             collects, then waits for stage_answer_parked
+ *   /park-watched[?size=N]    the same, and watches its client meanwhile; the answer has N bytes
  *   /at-head          answers 403 at the head
  *   /up               streams the upload in, answers with the count
  *   /up-early         answers with its first part
  *   /up-slow          takes at most what stage_allow gave
  *   /down?size=N[&length=N]   streams N bytes out (pattern: byte i is 'a' + i % 26), announced if there is a length
  *   /open[?length=N]  begins a streaming answer; the test writes, ends or cuts it
+ *   /open-watched     the same, after it began to watch its client
  *   /status?code=N[&length=N] answers with that status, no body, the length announced if given
  *   /fields?size=N    answers with about N bytes of fields
  *   /bad-field        answers with a field that cannot be sent */
@@ -48,6 +50,8 @@ unsigned stage_count(struct stage *stage, const char *event);
 
 /* For stage_call. */
 void stage_answer_parked(struct stage *stage);
+void stage_watch_parked(struct stage *stage);
+void stage_unwatch_all(struct stage *stage);
 void stage_cut_all(struct stage *stage);
 void stage_end_open(struct stage *stage);
 void stage_write_open(struct stage *stage); /* "hello" */

@@ -206,8 +206,9 @@ START_TEST(a_handler_that_sent_surplus_bytes_gets_a_connection_for_each_command)
           0 },
         PEER_END
     };
+    const char *const one_pool[] = { "--set", "server.loops=1", NULL };
     struct rig rig;
-    rig_start(&rig, NULL);
+    rig_start(&rig, one_pool);
     peer_script_for_request(rig.peer, 3, twice);
     for (unsigned i = 1; i <= 6; i++) {
         char key[16];
@@ -219,6 +220,33 @@ START_TEST(a_handler_that_sent_surplus_bytes_gets_a_connection_for_each_command)
     ck_assert_uint_eq(peer_count_requests(rig.peer), 6);
     ck_assert_uint_eq(peer_count_connections(rig.peer), 4); /* one for 1 to 3, and one each for 4, 5, 6 */
     ck_assert(daemon_logged(&rig.nonbis, "behind a complete answer"));
+    rig_end(&rig);
+}
+END_TEST
+
+/* What one loop finds out about the handler holds for the connections that the others have kept. */
+START_TEST(surplus_bytes_end_the_keeping_of_connections_on_every_loop)
+{
+    static const struct peer_step twice[] = {
+        { PEER_BODY, NULL, 0 },
+        { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+          0 },
+        PEER_END
+    };
+    const char *const two[] = { "--set", "server.loops=2", NULL };
+    struct rig rig;
+    rig_start(&rig, two);
+    peer_script_for_request(rig.peer, 3, twice);
+    for (unsigned i = 1; i <= 6; i++) {
+        char key[16];
+        (void) snprintf(key, sizeof key, "k-%u", i);
+        struct http_answer answer = http_post(rig.address, "/orders", key, "x");
+        RIG_EXPECT(answer, 200, "executed");
+        http_answer_free(&answer);
+    }
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 6);
+    ck_assert_uint_eq(peer_count_connections(rig.peer), 5); /* one of each loop for 1 to 3, then one each */
+    ck_assert_int_eq(daemon_count_logged(&rig.nonbis, "behind a complete answer"), 1);
     rig_end(&rig);
 }
 END_TEST
@@ -319,6 +347,7 @@ SUITE(faults)
     CASE(suite, a_handler_that_refuses_the_connection_releases_the_key);
     CASE(suite, a_kept_connection_that_was_closed_while_idle_is_replaced);
     CASE(suite, a_handler_that_sent_surplus_bytes_gets_a_connection_for_each_command);
+    CASE(suite, surplus_bytes_end_the_keeping_of_connections_on_every_loop);
     CASE(suite, an_answer_before_the_request_has_ended_is_unknown);
     CASE(suite, a_slow_handler_gives_still_running_and_its_outcome_is_recorded);
     CASE(suite, a_client_that_leaves_changes_nothing_once_its_request_is_whole);

@@ -3,6 +3,7 @@
 #include "tests/support/crowd.h"
 #include "tests/support/rig.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -364,7 +365,7 @@ END_TEST
 
 START_TEST(setting_upstream_idle)
 {
-    WITH(SET("upstream_idle=0ms"));
+    WITH(SET("server.loops=1"), SET("upstream_idle=0ms")); /* each loop keeps connections of its own */
     for (int i = 0; i < 3; i++) {
         char key[8];
         (void) snprintf(key, sizeof key, "k%d", i);
@@ -372,7 +373,7 @@ START_TEST(setting_upstream_idle)
     }
     ck_assert_uint_eq(peer_count_connections(rig.peer), 3);
     rig_end(&rig);
-    WITH(SET("upstream_idle=1m"));
+    WITH(SET("server.loops=1"), SET("upstream_idle=1m"));
     for (int i = 0; i < 3; i++) {
         char key[8];
         (void) snprintf(key, sizeof key, "m%d", i);
@@ -380,6 +381,47 @@ START_TEST(setting_upstream_idle)
     }
     ck_assert_uint_eq(peer_count_connections(rig.peer), 1);
     rig_end(&rig);
+}
+END_TEST
+
+static int threads_of(pid_t pid)
+{
+    char folder[64];
+    int count = 0;
+    (void) snprintf(folder, sizeof folder, "/proc/%d/task", (int) pid);
+    DIR *tasks = opendir(folder);
+    ck_assert_ptr_nonnull(tasks);
+    for (const struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        count += task->d_name[0] != '.';
+    }
+    (void) closedir(tasks);
+    return count;
+}
+
+/* Each loop has a thread and keeps connections to the handler of its own; the clients' are dealt round robin. */
+START_TEST(setting_server_loops)
+{
+    static const struct {
+        const char *set;
+        int more_threads; /* than with one loop */
+        unsigned connections;
+    } rows[] = { { "server.loops=1", 0, 1 }, { "server.loops=2", 1, 2 }, { "server.loops=4", 3, 4 } };
+    int threads_of_one = 0;
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        WITH(SET(rows[row].set), SET("upstream_idle=1m"));
+        threads_of_one = row == 0 ? threads_of(rig.nonbis.pid) : threads_of_one;
+        ck_assert_int_eq(threads_of(rig.nonbis.pid), threads_of_one + rows[row].more_threads);
+        for (int i = 0; i < 8; i++) {
+            char key[8];
+            (void) snprintf(key, sizeof key, "%zu-%d", row, i);
+            post(key, 200, "executed");
+            post(key, 200, "replayed"); /* by the next loop */
+            post(key, 200, "replayed");
+        }
+        ck_assert_uint_eq(peer_count_requests(rig.peer), 8);
+        ck_assert_uint_eq(peer_count_connections(rig.peer), rows[row].connections);
+        rig_end(&rig);
+    }
 }
 END_TEST
 
@@ -740,6 +782,7 @@ SUITE(settings)
     CASE(suite, setting_running_max);
     CASE(suite, setting_store_queue_max);
     CASE(suite, setting_sweep_batch);
+    CASE(suite, setting_server_loops);
     CASE(suite, setting_max_downtime);
     CASE(suite, setting_allow_close_delimited);
     CASE(suite, setting_problem_prefix);

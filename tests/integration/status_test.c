@@ -402,7 +402,7 @@ START_TEST(the_contract_in_force_is_told_to_everybody)
     ck_assert(http_field_is(&answer, "Content-Type", "application/json"));
     EXPECT_HOLDS(answer, "{\"version\":1,\"retention\":{\"ttl\":7200,\"tombstone_ttl\":2592000},"
                          "\"limits\":{\"body_max\":2048,\"response_keep_max\":1048576,\"key_max\":255}");
-    EXPECT_HOLDS(answer, "\"wait_max\":0,\"window_start\":\"20");
+    EXPECT_HOLDS(answer, "\"wait_max\":30,\"window_start\":\"20");
     http_answer_free(&answer);
     rig_end(&rig);
 }

@@ -26,9 +26,12 @@ static void upstream_finish(struct world *world, struct exchange *x)
     walk_upstream_end(world, x, may_act_later);
     struct outcome outcome = outcome_of(&attempt, NULL);
     x->outcome = (struct record_outcome){ .kind = outcome.kind, .cause = outcome.cause };
+    if (outcome.kind != OUTCOME_UNKNOWN) {
+        x->outcome.response_status = ++world->tokens; /* each answer of its own, to be told apart */
+        truth_of(world, x)->answers[x->execution % WALK_ANSWERS] = x->outcome.response_status;
+    }
     if (outcome.kind == OUTCOME_COMPLETED) {
         truth_of(world, x)->answered = true;
-        x->outcome.response_status = ++world->tokens; /* each answer of its own, to be told apart */
     }
     walk_feed(world, x, EVENT_UPSTREAM_DONE);
 }
@@ -46,7 +49,7 @@ static void upstream_step(struct world *world, struct exchange *x)
 
 static void client_step(struct world *world, struct exchange *x)
 {
-    bool gone = chance(world, 15);
+    bool gone = chance(world, x->phase == PHASE_WAITING ? 5 : 15);
     switch (x->client) {
     case CLIENT_SENDING:
         if (!gone && !chance(world, 5)) {
@@ -63,6 +66,9 @@ static void client_step(struct world *world, struct exchange *x)
         }
         break;
     case CLIENT_ANSWERING:
+        if (x->waiter.waited && !gone && chance(world, 85)) {
+            break; /* it reads slowly, so that its rival ends behind its answer */
+        }
         walk_feed(world, x, gone ? EVENT_CLIENT_GONE : EVENT_ANSWERED);
         break;
     case CLIENT_AWAY:
@@ -82,7 +88,7 @@ static bool can_move(const struct exchange *x)
     case PHASE_FORWARDING:
         return x->running;
     case PHASE_WAITING:
-        return x->joined && x->answer_timer; /* one that only the timer ends has missed its wake-up */
+        return x->waiter.joined && x->answer_timer; /* one that only the timer ends has missed its wake-up */
     case PHASE_REPLYING:
         return x->client == CLIENT_ANSWERING || x->due_answered;
     default:
@@ -105,8 +111,14 @@ static bool overdue(const struct world *world, const struct exchange *x)
     }
 }
 
+static bool answer_timer_fires(struct world *world, const struct exchange *x)
+{
+    return x->answer_timer && (x->waiter.waited ? world->store.now_ms >= x->waiter.timer_ms : chance(world, 8));
+}
+
 static void exchange_step(struct world *world, struct exchange *x)
 {
+    walk_waiter_check(world, x);
     if (!can_move(x)) {
         violate(world, "an exchange is stuck");
     } else if (overdue(world, x)) {
@@ -115,10 +127,10 @@ static void exchange_step(struct world *world, struct exchange *x)
         enum event event = x->due_answered ? EVENT_ANSWERED : EVENT_CLIENT_GONE;
         x->due_answered = x->due_gone = false;
         walk_feed(world, x, event);
-    } else if (world->stopping && !x->stop_given && chance(world, 30)) {
+    } else if (world->stopping && !x->stop_given && chance(world, 60)) {
         x->stop_given = true; /* walk_feed() takes it back when the phase changes */
         walk_feed(world, x, EVENT_STOP);
-    } else if (x->answer_timer && chance(world, 8)) {
+    } else if (answer_timer_fires(world, x)) {
         x->answer_timer = false;
         walk_feed(world, x, EVENT_ANSWER_DEADLINE);
     } else if (x->hard_timer && chance(world, 6)) {
@@ -145,8 +157,8 @@ static void arrive(struct world *world)
             return;
         }
         *x = (struct exchange){ .live = true, .phase = PHASE_READING, .key = key };
-        x->task.fingerprint = (struct fingerprint){ .version = 1, .digest = { chance(world, 85) ? 1 : 2 } };
-        x->task.credential = (struct credential){ .present = true, .digest = { chance(world, 85) ? 1 : 2 } };
+        x->task.fingerprint = (struct fingerprint){ .version = 1, .digest = { chance(world, 93) ? 1 : 2 } };
+        x->task.credential = (struct credential){ .present = true, .digest = { chance(world, 93) ? 1 : 2 } };
         world->figures.exchanges++;
         return;
     }
@@ -156,6 +168,9 @@ static void message_step(struct world *world)
 {
     struct walk_message message;
     if (!walk_store_take(&world->store, &message)) {
+        if (chance(world, 5)) {
+            walk_waiters_call(world, below(world, WALK_KEYS));
+        }
         return;
     }
     if (message.exchange >= 0) {
@@ -167,17 +182,14 @@ static void message_step(struct world *world)
             truth->retry = true;
             truth->retry_execution = x->execution;
             truth->retry_outcome = x->outcome;
+            if (chance(world, 50)) { /* its waiters may be told, or left to the end of their wait */
+                walk_waiters_wake(world, x->key, &(struct walk_end){ .execution = x->execution });
+            }
         }
         walk_feed(world, x, message.task.event);
         return;
     }
-    for (unsigned i = 0; i < WALK_EXCHANGES; i++) {
-        struct exchange *x = &world->exchanges[i];
-        if (x->live && x->joined && x->key == message.key) {
-            x->joined = false;
-            walk_feed(world, x, EVENT_RIVAL_ENDED);
-        }
-    }
+    walk_waiters_wake(world, message.key, &message.end);
 }
 
 /* Killed: the exchanges are gone with the process, their requests are not. */
@@ -223,7 +235,7 @@ static void era_step(struct world *world)
     } else if (!world->draining) {
         world->draining = below(world, 120) == 0;
     } else if (!world->stopping) {
-        world->stopping = below(world, 60) == 0;
+        world->stopping = below(world, 20) == 0;
     }
     if (world->stopping && live_count(world) == 0) {
         restart(world);
@@ -259,15 +271,14 @@ static void world_step(struct world *world, bool winding_up)
     }
 }
 
-const char *walk(const struct exchange_table *exchanges, const struct decision_table *decisions, unsigned seed,
-                 unsigned steps, struct walk_figures *figures)
+const char *walk(const struct walk_rules *rules, unsigned seed, unsigned steps, struct walk_figures *figures)
 {
     enum { WINDING_UP_STEPS = 20000 };
     static struct world world; /* large; one walk at a time */
     memset(&world, 0, sizeof(world));
-    world.table = exchanges;
+    world.rules = rules;
     suite_random_start(&world.random, seed);
-    walk_store_begin(&world.store, decisions);
+    walk_store_begin(&world.store, rules->decisions);
     for (; world.figures.steps < steps && world.store.violation == NULL; world.figures.steps++) {
         world_step(&world, false);
     }

@@ -18,6 +18,7 @@ static void tell_found(struct world *world, const struct exchange *x)
 {
     const struct record *record = &world->store.durable[x->key];
     struct walk_truth *truth = truth_of(world, x);
+    walk_waiter_tell_found(world, x);
     switch (x->task.decision.verdict) {
     case VERDICT_REPLAY:
         if (record->state != RECORD_COMPLETED || record->response_status != x->task.response_status) {
@@ -90,6 +91,8 @@ static void deed_answer(struct world *world, struct exchange *x, bool unrecorded
         violate(world, "an answer was given that nothing supports");
     } else if (x->say == SAY_FOUND) {
         tell_found(world, x);
+    } else if (x->say == SAY_RELEASED) {
+        walk_waiter_tell_released(world, x);
     }
     if (x->client == CLIENT_HERE || x->client == CLIENT_SENDING) {
         x->client = CLIENT_ANSWERING;
@@ -107,8 +110,9 @@ static void deed_claim(struct world *world, struct exchange *x, enum event event
     }
     x->task.finish = false;
     x->task.key = x->key;
-    x->task.may_wait = chance(world, 60);
-    x->task.may_claim = !world->draining;
+    bool again = x->waiter.waited; /* who waited may wait for what is left, and claims nothing */
+    x->task.may_wait = again ? world->store.now_ms < x->waiter.ends_ms : chance(world, 60);
+    x->task.may_claim = !world->draining && (!again || world->rules->fault == WALK_FAULT_WAITER_CLAIMS);
     x->task_out = true;
     walk_store_submit(&world->store, (unsigned) (x - world->exchanges), &x->task);
 }
@@ -125,6 +129,7 @@ static void deed_forward(struct world *world, struct exchange *x)
         violate(world, "two forwards for one claim");
     }
     truth->forwarded = x->execution;
+    truth->answers[x->execution % WALK_ANSWERS] = 0;
     truth->running++;
     x->forwarded = x->running = true;
     x->answer_timer = x->hard_timer = true;
@@ -137,6 +142,10 @@ static void deed_record(struct world *world, struct exchange *x, bool unknown)
     }
     if (x->running || !x->forwarded || x->say != SAY_OUTCOME) {
         violate(world, "an outcome was recorded before there was one");
+    }
+    if (x->outcome.kind == OUTCOME_NOT_EXECUTED && world->rules->fault == WALK_FAULT_RELEASED_EARLY) {
+        struct walk_end end = { x->execution, true, true, x->outcome.response_status };
+        walk_waiters_wake(world, x->key, &end);
     }
     x->task.finish = true;
     x->task.key = x->key;
@@ -177,8 +186,7 @@ static void deed_do(struct world *world, struct exchange *x, enum deed deed, enu
         if (event != EVENT_MUST_WAIT) {
             violate(world, "a wait for what was not seen to run");
         }
-        x->joined = x->answer_timer = true;
-        x->due_gone = x->client == CLIENT_AWAY;
+        walk_waiter_join(world, x);
         break;
     case DEED_RECORD:
     case DEED_RECORD_UNKNOWN:
@@ -218,7 +226,7 @@ static void deed_do(struct world *world, struct exchange *x, enum deed deed, enu
 /* ---- events ---- */
 
 /* What an event teaches the conductor, before its deed. */
-static void learn(struct exchange *x, enum event event)
+static void learn(struct world *world, struct exchange *x, enum event event)
 {
     switch (event) {
     case EVENT_REFUSED:
@@ -229,6 +237,9 @@ static void learn(struct exchange *x, enum event event)
         x->say = SAY_FOUND;
         break;
     case EVENT_CLAIMED:
+        if (x->waiter.waited) {
+            violate(world, "a waiter claimed by itself");
+        }
         x->claimed = true;
         x->execution = x->task.execution;
         break;
@@ -245,6 +256,11 @@ static void learn(struct exchange *x, enum event event)
             x->say = SAY_REFUSED;
         }
         break;
+    case EVENT_RIVAL_RELEASED:
+        if (x->phase == PHASE_WAITING) { /* else it comes late, and the answer is on its way */
+            x->say = SAY_RELEASED;
+        }
+        break;
     case EVENT_RECORDED:
         x->recorded = true;
         break;
@@ -258,14 +274,14 @@ static void learn(struct exchange *x, enum event event)
 
 void walk_feed(struct world *world, struct exchange *x, enum event event)
 {
-    struct step step = exchange_next_by(world->table, x->phase, event);
+    struct step step = exchange_next_by(world->rules->exchanges, x->phase, event);
     world->figures.events[event]++;
     world->figures.cells[x->phase][event]++;
     world->figures.deeds[step.deed]++;
-    learn(x, event);
+    learn(world, x, event);
     if (x->phase != step.next) {
         x->stop_given = false;
-        if (x->phase == PHASE_WAITING) {
+        if (x->phase == PHASE_WAITING && world->rules->fault != WALK_FAULT_TIMER_RUNS_ON) {
             x->answer_timer = false;
         }
     }

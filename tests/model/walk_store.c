@@ -27,17 +27,23 @@ void walk_store_submit(struct walk_store *store, unsigned exchange, const struct
     store->tasks[exchange].queued = true;
 }
 
-static void post(struct walk_store *store, int exchange, unsigned key, const struct walk_task *task)
+static void post(struct walk_store *store, const struct walk_message *message)
 {
     if (store->count == WALK_MESSAGES) {
         walk_violation(store, "the queue of the loop overflowed");
         return;
     }
-    struct walk_message *message = &store->messages[(store->first + store->count++) % WALK_MESSAGES];
-    *message = (struct walk_message){ .exchange = exchange, .key = key };
-    if (task != NULL) {
-        message->task = *task;
-    }
+    store->messages[(store->first + store->count++) % WALK_MESSAGES] = *message;
+}
+
+static void post_end(struct walk_store *store, unsigned key, uint32_t execution, const struct record_outcome *outcome,
+                     bool recorded)
+{
+    struct walk_end end = { .execution = execution,
+                            .told = recorded,
+                            .released = recorded && outcome->kind == OUTCOME_NOT_EXECUTED,
+                            .answer = outcome->kind == OUTCOME_UNKNOWN ? 0 : outcome->response_status };
+    post(store, &(struct walk_message){ .exchange = -1, .key = key, .end = end });
 }
 
 bool walk_store_take(struct walk_store *store, struct walk_message *message)
@@ -49,6 +55,30 @@ bool walk_store_take(struct walk_store *store, struct walk_message *message)
     store->first = (store->first + 1) % WALK_MESSAGES;
     store->count--;
     return true;
+}
+
+bool walk_store_will_tell(const struct walk_store *store, unsigned key, uint32_t execution)
+{
+    for (unsigned i = 0; i < store->count; i++) {
+        const struct walk_message *message = &store->messages[(store->first + i) % WALK_MESSAGES];
+        if (message->exchange < 0 && message->key == key && message->end.execution == execution) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool walk_store_has_ended(const struct walk_store *store, unsigned key, uint32_t execution)
+{
+    const struct record *record = &store->durable[key];
+    return record->state != RECORD_IN_PROGRESS || record->execution != execution;
+}
+
+bool walk_store_has_released(const struct walk_store *store, unsigned key, uint32_t execution)
+{
+    const struct record *record = &store->durable[key];
+    return record->execution > execution || /* only a released command is claimed again */
+           (record->execution == execution && (record->state == RECORD_RELEASED || record->state == RECORD_VOIDED));
 }
 
 /* The atomic step of a claim, on the batch: look up, decide, claim. */
@@ -79,6 +109,7 @@ static void apply_claim(struct walk_store *store, struct walk_task *task)
         break;
     case VERDICT_WAIT:
         task->event = EVENT_MUST_WAIT;
+        task->execution = record->execution;
         break;
     default:
         task->event = EVENT_FOUND;
@@ -154,11 +185,12 @@ static void batch_end(struct walk_store *store, bool durable, bool told)
         if (!told) { /* look-ups fail with their batch too */
             task->event = task->finish ? EVENT_RECORD_FAILED : EVENT_CLAIM_FAILED;
         }
-        post(store, (int) i, task->key, task);
+        post(store, &(struct walk_message){ .exchange = (int) i, .key = task->key, .task = *task });
     }
     for (unsigned i = 0; i < WALK_EXCHANGES; i++) {
-        if (store->flying[i].finish && store->flying[i].event == EVENT_RECORDED && told) {
-            post(store, -1, store->flying[i].key, NULL);
+        const struct walk_task *task = &store->flying[i];
+        if (task->finish && task->event == EVENT_RECORDED && told) {
+            post_end(store, task->key, task->execution, &task->outcome, true);
         }
         store->flying[i] = (struct walk_task){ 0 };
     }
@@ -228,11 +260,10 @@ void walk_store_aside(struct walk_store *store, struct suite_random *random)
         }
     } else if (truth->retry && idle) {
         truth->retry = false;
-        if (record_finish(&store->durable[key], truth->retry_execution, &truth->retry_outcome, &retention,
-                          store->now_ms)) {
-            durable_check(store);
-            post(store, -1, key, NULL);
-        }
+        bool done = record_finish(&store->durable[key], truth->retry_execution, &truth->retry_outcome, &retention,
+                                  store->now_ms);
+        durable_check(store);
+        post_end(store, key, truth->retry_execution, &truth->retry_outcome, done);
     } else if (idle && luck >= 37) {
         aside_void(store, key);
     }

@@ -9,7 +9,7 @@
 #include "server/core/exchange.h"
 #include "tests/support/suite.h"
 
-enum { WALK_KEYS = 2, WALK_EXCHANGES = 6, WALK_MESSAGES = 64 };
+enum { WALK_KEYS = 2, WALK_EXCHANGES = 6, WALK_MESSAGES = 64, WALK_ANSWERS = 64 };
 
 enum { WALK_TTL_MS = 10 * 1000 * 1000, WALK_TOMBSTONE_MS = 3 * WALK_TTL_MS, WALK_RUN_MS = 400 };
 
@@ -21,7 +21,7 @@ struct walk_task {
     struct fingerprint fingerprint;
     struct credential credential;
     bool may_wait, may_claim;
-    uint32_t execution; /* in: to finish. out: that was claimed */
+    uint32_t execution; /* in: to finish. out: that was claimed, or is waited for */
     struct record_outcome outcome;
     /* out */
     struct decision decision;
@@ -30,21 +30,31 @@ struct walk_task {
     enum event event; /* as which it is told */
 };
 
-/* From the store to the loop, first in, first out. `exchange` -1: the execution of `key` has ended. */
+/* How an execution has ended. */
+struct walk_end {
+    uint32_t execution;
+    bool told;     /* false: its outcome could not be recorded, or that is not certain */
+    bool released; /* durably */
+    int answer;    /* of the handler; 0: none that counts */
+};
+
+/* From the store to the loop, first in, first out. `exchange` -1: an execution of `key` has ended. */
 struct walk_message {
     int exchange;
     unsigned key;
     struct walk_task task;
+    struct walk_end end;
 };
 
 /* The truth about one key, for as long as it is remembered. */
 struct walk_truth {
-    unsigned effects;   /* how often the handler acted */
-    unsigned loose;     /* forwarded requests that may still act, though nobody listens */
-    unsigned running;   /* forwarded requests that are listened to */
-    uint32_t forwarded; /* highest execution that was forwarded */
-    int told_status;    /* completed was told with this status; 0: not yet */
-    bool answered;      /* the handler gave an answer that counts as completed */
+    unsigned effects;          /* how often the handler acted */
+    unsigned loose;            /* forwarded requests that may still act, though nobody listens */
+    unsigned running;          /* forwarded requests that are listened to */
+    uint32_t forwarded;        /* highest execution that was forwarded */
+    int answers[WALK_ANSWERS]; /* what the newest executions gave, by their number; 0: nothing that counts */
+    int told_status;           /* completed was told with this status; 0: not yet */
+    bool answered;             /* the handler gave an answer that counts as completed */
     bool told_voided;
     bool retry; /* an outcome that could not be stored, kept in memory */
     uint32_t retry_execution;
@@ -78,6 +88,15 @@ bool walk_store_step(struct walk_store *store, struct suite_random *random, bool
 void walk_store_aside(struct walk_store *store, struct suite_random *random);
 
 bool walk_store_take(struct walk_store *store, struct walk_message *message);
+
+/* The end of an execution is on its way to the loop. */
+bool walk_store_will_tell(const struct walk_store *store, unsigned key, uint32_t execution);
+
+/* An execution does not run any more, as far as the disk knows. */
+bool walk_store_has_ended(const struct walk_store *store, unsigned key, uint32_t execution);
+
+/* An execution was released, and the disk knows. */
+bool walk_store_has_released(const struct walk_store *store, unsigned key, uint32_t execution);
 
 /* Crash and restart: whatever is not durable is gone, what was in progress is unknown. */
 void walk_store_restart(struct walk_store *store, struct suite_random *random);

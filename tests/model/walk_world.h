@@ -1,4 +1,4 @@
-/* walk_world.h - what walk.c (the world) and walk_conductor.c (who does the deeds) share. */
+/* walk_world.h - what walk.c (the world), walk_conductor.c (who does the deeds) and walk_waiters.c (who waits for whom) share. */
 #ifndef NONBIS_TESTS_WALK_WORLD_H
 #define NONBIS_TESTS_WALK_WORLD_H
 
@@ -9,7 +9,20 @@
 enum client { CLIENT_SENDING, CLIENT_HERE, CLIENT_ANSWERING, CLIENT_AWAY };
 
 /* What the conductor could say if it had to answer now. */
-enum say { SAY_NOTHING, SAY_REFUSED, SAY_FOUND, SAY_OUTCOME };
+enum say { SAY_NOTHING, SAY_REFUSED, SAY_FOUND, SAY_OUTCOME, SAY_RELEASED };
+
+/* Of an exchange that waits, or did. */
+struct waiter {
+    bool joined;         /* among the waiters */
+    bool waited;         /* at least once */
+    uint32_t rival;      /* the execution it waits for */
+    int64_t span_ms;     /* how long it would wait */
+    int64_t ends_ms;     /* what is left runs until here: for the conductor */
+    int64_t timer_ms;    /* when the timer fires, while answer_timer is set */
+    int64_t promised_ms; /* the same, as the client counts it: for the checks */
+    int shared;          /* the answer of the released rival */
+    int awaited;         /* the answer of the completed rival, which must be replayed; 0: none */
+};
 
 struct exchange {
     bool live;
@@ -21,7 +34,7 @@ struct exchange {
     bool claimed, forwarded, recorded, record_failed, answered;
     bool running, acted; /* the handler has it; it has acted */
     bool answer_timer, hard_timer;
-    bool joined; /* among the waiters */
+    struct waiter waiter;
     bool due_answered, due_gone;
     bool stop_given; /* in this phase */
     struct attempt attempt;
@@ -31,7 +44,7 @@ struct exchange {
 };
 
 struct world {
-    const struct exchange_table *table;
+    const struct walk_rules *rules;
     struct walk_store store;
     struct exchange exchanges[WALK_EXCHANGES];
     struct suite_random random;
@@ -43,6 +56,24 @@ struct world {
 
 /* Gives one event to one exchange and does the deed that the table names. */
 void walk_feed(struct world *world, struct exchange *x, enum event event);
+
+/* Joins the waiters of the execution that was seen to run, and arms the end of the wait with what is left of it. */
+void walk_waiter_join(struct world *world, struct exchange *x);
+
+/* An execution has ended: its waiters are told. */
+void walk_waiters_wake(struct world *world, unsigned key, const struct walk_end *end);
+
+/* The waiters of a key look again, for nothing. */
+void walk_waiters_call(struct world *world, unsigned key);
+
+/* Whether a waiter is as it must be; asked at every step. */
+void walk_waiter_check(struct world *world, struct exchange *x);
+
+/* It answers with the answer of its released rival. */
+void walk_waiter_tell_released(struct world *world, const struct exchange *x);
+
+/* It answers with what its look-up found. */
+void walk_waiter_tell_found(struct world *world, const struct exchange *x);
 
 /* The connection to the handler ends, or is ended. `may_act_later`: what was not done yet may still be done. */
 void walk_upstream_end(struct world *world, struct exchange *x, bool may_act_later);

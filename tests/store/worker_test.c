@@ -1,72 +1,10 @@
 /* worker_test.c - the store thread (server/store/worker.h): order, budgets, one wake-up per batch and loop, what a
- * failed batch means for its tasks. Whether the thread is busy is decided by a gate store, not by time: every begin
- * waits until the test lets it go. */
+ * failed batch means for its tasks. */
 #include "server/store/worker.h"
+#include "tests/store/gate_store.h"
 #include "tests/store/store_fixture.h"
 
 #include <pthread.h>
-
-/* --- a store whose begin can be held, over the memory store --- */
-
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool held;       /* begin waits */
-    unsigned inside; /* begins that came this far */
-    unsigned commits;
-    const struct store_class *real;
-    struct store_class ops;
-} gate = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
-
-static enum store_result gate_begin(struct store *store)
-{
-    pthread_mutex_lock(&gate.lock);
-    gate.inside++;
-    pthread_cond_broadcast(&gate.changed);
-    while (gate.held) {
-        pthread_cond_wait(&gate.changed, &gate.lock);
-    }
-    pthread_mutex_unlock(&gate.lock);
-    return gate.real->begin(store);
-}
-
-static enum store_result gate_commit(struct store *store)
-{
-    pthread_mutex_lock(&gate.lock);
-    gate.commits++;
-    pthread_mutex_unlock(&gate.lock);
-    return gate.real->commit(store);
-}
-
-static void gate_hold(bool held)
-{
-    pthread_mutex_lock(&gate.lock);
-    gate.held = held;
-    pthread_cond_broadcast(&gate.changed);
-    pthread_mutex_unlock(&gate.lock);
-}
-
-/* Until the store thread stands in its n-th begin. */
-static void gate_wait(unsigned n)
-{
-    pthread_mutex_lock(&gate.lock);
-    while (gate.inside < n) {
-        pthread_cond_wait(&gate.changed, &gate.lock);
-    }
-    pthread_mutex_unlock(&gate.lock);
-}
-
-static struct store *gate_open(void)
-{
-    struct store_options options = fixture_options("memory");
-    struct store *store = store_open_memory(&options);
-    gate.real = store->ops;
-    gate.ops = *store->ops;
-    gate.ops.begin = gate_begin;
-    gate.ops.commit = gate_commit;
-    store->ops = &gate.ops;
-    return store;
-}
 
 /* --- tasks --- */
 
@@ -143,7 +81,7 @@ static void stop(struct store_worker *worker)
 
 START_TEST(a_claim_its_outcome_and_its_replay_go_through_the_thread)
 {
-    struct store_worker *worker = start(gate_open(), 10, 10);
+    struct store_worker *worker = start(gate_open(&fixture_clock), 10, 10);
     ck_assert(store_worker_submit(worker, task(0, STORE_TASK_CLAIM, "k")));
     wait_done(1);
     ck_assert_int_eq(tasks[0].task.result, STORE_OK);
@@ -170,11 +108,11 @@ END_TEST
 
 START_TEST(everything_queued_is_one_batch_with_outcomes_first_one_commit_and_one_wake_up)
 {
-    struct store_worker *worker = start(gate_open(), 100, 100);
+    struct store_worker *worker = start(gate_open(&fixture_clock), 100, 100);
     ck_assert(store_worker_submit(worker, task(0, STORE_TASK_CLAIM, "a")));
     wait_done(1);
     gate_hold(true);
-    unsigned begins = gate.inside;
+    unsigned begins = gate_begins();
     ck_assert(store_worker_submit(worker, task(1, STORE_TASK_LOOK_UP, "x")));
     gate_wait(begins + 1);
     /* The thread is busy: what comes now is taken together. The claim of "a" meets the outcome that was queued after
@@ -184,7 +122,7 @@ START_TEST(everything_queued_is_one_batch_with_outcomes_first_one_commit_and_one
     ck_assert(store_worker_submit(worker, task(4, STORE_TASK_CLAIM, "b")));
     ck_assert(store_worker_submit(worker, task(5, STORE_TASK_CLAIM, "b")));
     ck_assert(store_worker_submit(worker, task_finish(6, 0, OUTCOME_COMPLETED)));
-    unsigned commits = gate.commits;
+    unsigned commits = gate_commits();
     gate_hold(false);
     wait_done(2);
     int turns = 0;
@@ -193,7 +131,7 @@ START_TEST(everything_queued_is_one_batch_with_outcomes_first_one_commit_and_one
         turns++;
     }
     ck_assert_int_le(turns, 2);
-    ck_assert_uint_eq(gate.commits - commits, 2);
+    ck_assert_uint_eq(gate_commits() - commits, 2);
     ck_assert_int_eq(tasks[2].task.found.record.state, RECORD_COMPLETED);
     ck_assert_int_eq(tasks[3].task.found.decision.verdict, VERDICT_REPLAY);
     ck_assert(tasks[4].task.found.claimed);
@@ -215,11 +153,11 @@ END_TEST
 
 START_TEST(claims_and_reads_have_budgets_of_their_own_and_outcomes_are_never_refused)
 {
-    struct store_worker *worker = start(gate_open(), 2, 3);
+    struct store_worker *worker = start(gate_open(&fixture_clock), 2, 3);
     ck_assert(store_worker_submit(worker, task(0, STORE_TASK_CLAIM, "a")));
     wait_done(1);
     gate_hold(true);
-    unsigned begins = gate.inside;
+    unsigned begins = gate_begins();
     ck_assert(store_worker_submit(worker, task(1, STORE_TASK_LOOK_UP, "x")));
     gate_wait(begins + 1);
     ck_assert(store_worker_submit(worker, task(2, STORE_TASK_CLAIM, "b")));
@@ -256,13 +194,13 @@ END_TEST
 
 START_TEST(queries_find_by_id_and_without_a_payload_on_the_readers_budget)
 {
-    struct store_worker *worker = start(gate_open(), 1, 3);
+    struct store_worker *worker = start(gate_open(&fixture_clock), 1, 3);
     ck_assert(store_worker_submit(worker, task(0, STORE_TASK_CLAIM, "a")));
     wait_done(1);
     ck_assert(store_worker_submit(worker, task_finish(1, 0, OUTCOME_COMPLETED)));
     wait_done(2);
     gate_hold(true);
-    unsigned begins = gate.inside;
+    unsigned begins = gate_begins();
     ck_assert(store_worker_submit(worker, task(2, STORE_TASK_LOOK_UP, "x")));
     gate_wait(begins + 1);
     struct store_task *query = task(3, STORE_TASK_CLAIM, "a"), *by_id = task(4, STORE_TASK_LOOK_UP, "");
@@ -290,7 +228,7 @@ END_TEST
 
 START_TEST(results_go_to_the_loop_that_each_task_came_from)
 {
-    struct store_worker *worker = start(gate_open(), 10, 10);
+    struct store_worker *worker = start(gate_open(&fixture_clock), 10, 10);
     struct loop *first = loop, *second = loop_new();
     gate_hold(true);
     for (int i = 0; i < 6; i++) {
@@ -337,13 +275,13 @@ enum { FAILURE_ROWS = sizeof failure_rows / sizeof failure_rows[0] };
 START_TEST(a_failed_batch_fails_its_look_ups_too_but_saves_the_outcomes_where_it_can)
 {
     const struct failure_row *row = &failure_rows[_i];
-    struct store *store = gate_open();
+    struct store *store = gate_open(&fixture_clock);
     struct store_worker *worker = start(store, 10, 10);
     ck_assert(store_worker_submit(worker, task(0, STORE_TASK_CLAIM, "a")));
     ck_assert(store_worker_submit(worker, task(1, STORE_TASK_CLAIM, "b")));
     wait_done(2);
     gate_hold(true);
-    unsigned begins = gate.inside;
+    unsigned begins = gate_begins();
     ck_assert(store_worker_submit(worker, task(2, STORE_TASK_LOOK_UP, "x")));
     gate_wait(begins + 1);
     ck_assert(store_worker_submit(worker, task_finish(3, 0, OUTCOME_COMPLETED)));
@@ -393,7 +331,7 @@ END_TEST
 
 START_TEST(a_probe_is_a_commit_that_counts_as_one)
 {
-    struct store_worker *worker = start(gate_open(), 10, 10);
+    struct store_worker *worker = start(gate_open(&fixture_clock), 10, 10);
     struct store_worker_figures figures;
     store_worker_probe(worker);
     ck_assert(store_worker_submit(worker, task(0, STORE_TASK_LOOK_UP, "x")));
@@ -452,7 +390,7 @@ END_TEST
 
 START_TEST(stop_finishes_what_is_queued)
 {
-    struct store_worker *worker = start(gate_open(), 300, 300);
+    struct store_worker *worker = start(gate_open(&fixture_clock), 300, 300);
     gate_hold(true);
     for (int i = 0; i < 200; i++) {
         char key[16];

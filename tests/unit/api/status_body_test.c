@@ -84,6 +84,7 @@ START_TEST(the_contract_is_written_as_these_bytes)
                                           .tombstone_ttl_ms = 2592000500,
                                           .body_max = 1048576,
                                           .response_keep_max = 1073741824,
+                                          .wait_max_ms = 30000,
                                           .window_start_ms = INT64_C(1796000000000) };
     struct buf out;
     buf_init(&out, 4096);
@@ -95,7 +96,7 @@ START_TEST(the_contract_is_written_as_these_bytes)
         "\"key\":\"1 to 255 bytes of visible ASCII (0x21 to 0x7E), case-sensitive; bare without quotation marks, or "
         "one "
         "structured-field String, whose parameters are ignored; \\\"k\\\" and k are the same key\","
-        "\"wait_max\":0,\"window_start\":\"2026-11-30T00:53:20.000Z\"}";
+        "\"wait_max\":30,\"window_start\":\"2026-11-30T00:53:20.000Z\"}";
     ck_assert_msg(view_equal(buf_view(&out), view_of(json)), " got %.*s\nwant %s", VIEW_ARGS(buf_view(&out)), json);
     buf_fini(&out);
 }

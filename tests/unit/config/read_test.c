@@ -140,6 +140,11 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                   "--set=running_max=12",
                                   "--set=store_queue_max=13",
                                   "--set=sweep_batch=14",
+                                  "--set=server.loops=15",
+                                  "--set=wait_max=17s",
+                                  "--set=waiters_per_key=18",
+                                  "--set=waiters_per_tenant=19",
+                                  "--set=waiters_max=20",
                                   "--set=allow_close_delimited=on",
                                   "--set=problem_prefix=https://problems.example/",
                                   NULL };
@@ -171,6 +176,11 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                       "NONBIS_RUNNING_MAX=12",
                                       "NONBIS_STORE_QUEUE_MAX=13",
                                       "NONBIS_SWEEP_BATCH=14",
+                                      "NONBIS_SERVER_LOOPS=15",
+                                      "NONBIS_WAIT_MAX=17s",
+                                      "NONBIS_WAITERS_PER_KEY=18",
+                                      "NONBIS_WAITERS_PER_TENANT=19",
+                                      "NONBIS_WAITERS_MAX=20",
                                       "NONBIS_ALLOW_CLOSE_DELIMITED=on",
                                       "NONBIS_PROBLEM_PREFIX=https://problems.example/",
                                       NULL };
@@ -212,6 +222,11 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
     ck_assert_int_eq(settings.running_max, 12);
     ck_assert_int_eq(settings.store_queue_max, 13);
     ck_assert_int_eq(settings.sweep_batch, 14);
+    ck_assert_int_eq(settings.loops, 15);
+    ck_assert_int_eq(settings.wait_max_ms, 17000);
+    ck_assert_int_eq(settings.waiters_per_key, 18);
+    ck_assert_int_eq(settings.waiters_per_tenant, 19);
+    ck_assert_int_eq(settings.waiters_max, 20);
     ck_assert(settings.allow_close_delimited);
     ck_assert_str_eq(settings.problem_prefix, "https://problems.example/");
     settings_fini(&settings);

@@ -22,6 +22,7 @@ static const struct {
     { "recorded",        { "-",               "-",                  "-",                           "replying/answer",            "-",                 "-",               "-" } },
     { "record-failed",   { "-",               "-",                  "-",                           "replying/answer-unrecorded", "-",                 "-",               "-" } },
     { "rival-ended",     { "-",               "-",                  "-",                           "-",                          "claiming/claim",    "replying/none",   "-" } },
+    { "rival-released",  { "-",               "-",                  "-",                           "-",                          "replying/answer",   "replying/none",   "-" } },
     { "client-gone",     { "closed/free",     "claiming/detach",    "forwarding/detach",           "recording/detach",           "closed/free",       "closed/free",     "-" } },
     { "answered",        { "-",               "-",                  "forwarding/detach",           "recording/detach",           "-",                 "closed/free",     "-" } },
     { "stop",            { "replying/answer", "claiming/none",      "recording/record-unknown",    "recording/none",             "replying/answer",   "replying/none",   "-" } },
@@ -49,9 +50,9 @@ END_TEST
 
 START_TEST(every_event_has_a_row_in_this_test)
 {
-    ck_assert_int_eq(EVENT_COUNT, 15);
+    ck_assert_int_eq(EVENT_COUNT, 16);
     ck_assert_int_eq(PHASE_COUNT, 7);
-    ck_assert_uint_eq(sizeof(rows) / sizeof(rows[0]), 15);
+    ck_assert_uint_eq(sizeof(rows) / sizeof(rows[0]), 16);
 }
 END_TEST
 
@@ -64,6 +65,17 @@ START_TEST(only_a_durable_claim_forwards)
         }
     }
     ck_assert_int_eq(forwards, 1);
+}
+END_TEST
+
+/* A waiter looks again or answers; it neither forwards nor records (section 6). */
+START_TEST(who_waits_never_forwards_or_records)
+{
+    for (int event = 0; event < EVENT_COUNT; event++) {
+        enum phase next = exchange_table.cell[PHASE_WAITING][event].next;
+        ck_assert_int_ne(next, PHASE_FORWARDING);
+        ck_assert_int_ne(next, PHASE_RECORDING);
+    }
 }
 END_TEST
 
@@ -86,6 +98,7 @@ SUITE(core_exchange)
     CASE_LOOP(suite, each_event_in_each_phase_leads_where_it_must, EVENT_COUNT);
     CASE(suite, every_event_has_a_row_in_this_test);
     CASE(suite, only_a_durable_claim_forwards);
+    CASE(suite, who_waits_never_forwards_or_records);
     CASE(suite, values_outside_the_table_are_impossible);
     return suite;
 }

@@ -1,0 +1,43 @@
+/* commons.h - what the loops of one server share: the store, the limits that hold over all loops, what is counted over all of them. Any thread;
+ * nothing here waits for anything. */
+#ifndef NONBIS_SERVER_FLOW_COMMONS_H
+#define NONBIS_SERVER_FLOW_COMMONS_H
+
+#include "server/config/settings.h"
+#include "server/store/worker.h"
+
+#include <stdatomic.h>
+
+struct commons {
+    /* written once, before the first loop runs */
+    const struct settings *settings;
+    const struct store *live; /* for store_window_start alone: the rest belongs to the store thread */
+    struct store_info store;
+    int64_t store_offset_ms; /* wall clock minus store time, at start: for times told to clients */
+    struct store_worker *worker;
+    char via_name[32];        /* this nonbis in Via: loops are found by it */
+    char instance_prefix[16]; /* of request ids: "95e8ff43-" */
+    struct replays *replays;  /* per command, for its status */
+    struct waiter_count *waiter_count;
+
+    _Atomic uint64_t request_count;    /* of request ids */
+    atomic_uint running;               /* exchanges that hold, or may get, a claim: bounded by running_max */
+    atomic_uint connections;           /* of clients: bounded by connections_max */
+    atomic_bool handler_distrusted;    /* upstream_options.distrusted */
+    _Atomic int64_t *route_latency_ms; /* by route index: moving average of the handler's answers */
+};
+
+/* `worker` is set by the caller before the first request. */
+void commons_init(struct commons *commons, const struct settings *settings, const struct store *store,
+                  int64_t store_offset_ms);
+void commons_fini(struct commons *commons);
+
+/* One more that holds, or may get, a claim; false: running_max are there already. */
+bool commons_enter_running(struct commons *commons);
+void commons_leave_running(struct commons *commons);
+
+/* A handler's answer took `seen_ms`. Two loops at once may lose one of two: it is an average. */
+void commons_observe_latency(struct commons *commons, const struct route *route, int64_t seen_ms);
+int64_t commons_latency_ms(const struct commons *commons, const struct route *route);
+
+#endif

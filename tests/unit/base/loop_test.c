@@ -1,0 +1,113 @@
+/* loop_test.c - what a watch reports of the other end of a socket (server/base/loop.h). */
+#include "server/base/loop.h"
+#include "tests/support/suite.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A TCP connection: the near end is watched, the far end is the test's. */
+static void connection_make(int *near, int *far)
+{
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof address;
+    ck_assert_int_eq(bind(listener, (struct sockaddr *) &address, len), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *) &address, &len), 0);
+    *far = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(*far, (struct sockaddr *) &address, len), 0);
+    *near = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    ck_assert_int_ge(*near, 0);
+    (void) close(listener);
+}
+
+static int calls, reported;
+
+static void note(void *context, int events)
+{
+    (void) context;
+    calls++;
+    reported = events;
+}
+
+enum deed { NOTHING, BYTES, HALF_CLOSE, CLOSE, RESET };
+
+static const struct watch_row {
+    const char *what;
+    int watched;
+    enum deed first, second;
+    int reported;
+    bool pauses;
+} watch_rows[] = {
+    { "nothing happens", LOOP_HANGUP, NOTHING, NOTHING, 0, false },
+    { "bytes are no end", LOOP_HANGUP, BYTES, NOTHING, 0, false },
+    { "bytes are bytes", LOOP_READABLE | LOOP_HANGUP, BYTES, NOTHING, LOOP_READABLE, false },
+    { "half closed", LOOP_HANGUP, HALF_CLOSE, NOTHING, LOOP_HANGUP, false },
+    { "half closed behind unread bytes", LOOP_HANGUP, BYTES, HALF_CLOSE, LOOP_HANGUP, false },
+    { "closed", LOOP_HANGUP, CLOSE, NOTHING, LOOP_HANGUP, false },
+    { "closed behind unread bytes", LOOP_HANGUP, BYTES, CLOSE, LOOP_HANGUP, false },
+    { "closed, and readable is asked for", LOOP_READABLE | LOOP_HANGUP, CLOSE, NOTHING, LOOP_READABLE | LOOP_HANGUP,
+      false },
+    { "closed, and only readable is asked for", LOOP_READABLE, CLOSE, NOTHING, LOOP_READABLE, false },
+    { "reset", LOOP_HANGUP, RESET, NOTHING, LOOP_READABLE | LOOP_WRITABLE | LOOP_HANGUP, true },
+    { "reset behind unread bytes", LOOP_HANGUP, BYTES, RESET, LOOP_READABLE | LOOP_WRITABLE | LOOP_HANGUP, true },
+    { "reset, and only readable is asked for", LOOP_READABLE, RESET, NOTHING, LOOP_READABLE | LOOP_WRITABLE, true },
+};
+
+static void do_deed(int far, enum deed deed)
+{
+    struct linger now = { .l_onoff = 1, .l_linger = 0 };
+    switch (deed) {
+    case NOTHING:
+        return;
+    case BYTES:
+        ck_assert_int_eq(send(far, "x", 1, MSG_NOSIGNAL), 1);
+        return;
+    case HALF_CLOSE:
+        ck_assert_int_eq(shutdown(far, SHUT_WR), 0);
+        return;
+    case RESET:
+        ck_assert_int_eq(setsockopt(far, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+        (void) close(far);
+        return;
+    case CLOSE:
+        (void) close(far);
+    }
+}
+
+START_TEST(a_watch_tells_of_the_end_that_it_was_asked_for)
+{
+    const struct watch_row *row = &watch_rows[_i];
+    struct loop *loop = loop_new();
+    int near, far;
+    connection_make(&near, &far);
+    struct loop_watch *watch = loop_watch_new(loop, near, note, NULL);
+    loop_watch_set(watch, row->watched);
+    do_deed(far, row->first);
+    do_deed(far, row->second);
+    for (int turn = 0; turn < 3; turn++) {
+        (void) loop_run_once(loop, false);
+    }
+    ck_assert_msg(reported == row->reported, "%s: reported %d", row->what, reported);
+    ck_assert_msg(calls == (row->reported == 0 ? 0 : row->pauses ? 1 : 3), "%s: told %d times", row->what, calls);
+    calls = 0;
+    loop_watch_set(watch, 0);
+    (void) loop_run_once(loop, false);
+    ck_assert_int_eq(calls, 0);
+    loop_watch_close(watch);
+    loop_free(loop);
+    (void) close(near);
+    if (row->first != CLOSE && row->first != RESET && row->second != CLOSE && row->second != RESET) {
+        (void) close(far);
+    }
+}
+END_TEST
+
+SUITE(base_loop)
+{
+    Suite *suite = suite_create("base/loop");
+    CASE_LOOP(suite, a_watch_tells_of_the_end_that_it_was_asked_for, sizeof watch_rows / sizeof watch_rows[0]);
+    return suite;
+}
