@@ -177,6 +177,7 @@ static void start_worker(struct server *server)
         .reads_max = (unsigned) settings->store_queue_max,
         .sweep_batch = (unsigned) settings->sweep_batch,
         .sweep_every_ms = SWEEP_EVERY_MS,
+        .wait_max_ms = settings->wait_max_ms,
         .failed = stop_on_store_failed,
         .context = &server->stop,
     };

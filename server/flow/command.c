@@ -198,7 +198,9 @@ static const struct guest_ops command_ops = {
 
 static void command_on_answer_timer(void *context)
 {
-    exchange_event(context, EVENT_ANSWER_DEADLINE);
+    struct exchange *x = context;
+    /* The rival's claim may be over before our patience is: then its record is unknown, and nobody else would say so. */
+    exchange_event(x, x->phase == PHASE_WAITING && exchange_may_wait(x) ? EVENT_RIVAL_ENDED : EVENT_ANSWER_DEADLINE);
 }
 
 static void command_on_hard_timer(void *context)

@@ -40,6 +40,12 @@ bool exchange_may_wait(const struct exchange *x)
     return wait_left_ms(x) > 0 && !x->flow->stopped;
 }
 
+int64_t wait_span_ms(const struct store_found *found, int64_t left_ms)
+{
+    int64_t claim_ms = found->record.deadline_ms - found->now_ms + 1;
+    return claim_ms < 1 ? 1 : claim_ms < left_ms ? claim_ms : left_ms;
+}
+
 static void exchange_rival_ended(struct waiter *waiter, const struct store_ended *ended)
 {
     struct exchange *x = LIST_ITEM(waiter, struct exchange, waiter);
@@ -75,7 +81,7 @@ void exchange_wait(struct exchange *x)
         return;
     }
     log_message(LOG_DEBUG, "wait", "a repeat waits for the end of its command");
-    loop_timer_start(&x->answer_timer, wait_left_ms(x));
+    loop_timer_start(&x->answer_timer, wait_span_ms(&x->task.found, wait_left_ms(x)));
     edge_watch_client(x->client, true); /* libmicrohttpd does not look at a request that is parked (docs/facts.md 10) */
 }
 

@@ -96,6 +96,8 @@ void exchange_release_slot(struct exchange *x);
 
 /* command_wait.c: for the end of somebody else's execution */
 int64_t wait_wanted_ms(const struct settings *settings, struct header_span headers, int64_t otherwise_ms);
+/* Until the wait is over, or the running command's claim, after which it is unknown. */
+int64_t wait_span_ms(const struct store_found *found, int64_t left_ms);
 void exchange_wait_begin(struct exchange *x, struct header_span headers);
 bool exchange_may_wait(const struct exchange *x);
 void exchange_found_running(struct exchange *x); /* the claim's answer: may become a wait */

@@ -54,7 +54,7 @@ bool own_wait(struct own *own)
     }
     log_message(LOG_DEBUG, "wait", "a status query waits for the end of its command");
     loop_timer_init(&own->wait_timer, flow->loop, own_on_wait_timer, own);
-    loop_timer_start(&own->wait_timer, own_wait_left_ms(own));
+    loop_timer_start(&own->wait_timer, wait_span_ms(&own->task.found, own_wait_left_ms(own)));
     list_append(&flow->queries, &own->node);
     own->waits = true;
     edge_watch_client(own->client, true);
