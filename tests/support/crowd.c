@@ -12,11 +12,11 @@ static void *member_run(void *context)
 {
     struct crowd_member *member = context;
     char request[1024];
-    int len =
-        snprintf(request, sizeof request,
-                 "POST %s HTTP/1.1\r\nHost: test.example\r\nContent-Type: application/json\r\n"
-                 "Idempotency-Key: %s\r\nContent-Length: %zu\r\n\r\n%s",
-                 member->target != NULL ? member->target : "/orders", member->key, strlen(member->body), member->body);
+    int len = snprintf(request, sizeof request,
+                       "POST %s HTTP/1.1\r\nHost: test.example\r\nContent-Type: application/json\r\n"
+                       "Idempotency-Key: %s\r\n%sContent-Length: %zu\r\n\r\n%s",
+                       member->target != NULL ? member->target : "/orders", member->key,
+                       member->fields != NULL ? member->fields : "", strlen(member->body), member->body);
     int fd = http_connect(member->address);
     pthread_barrier_wait(&start_line);
     if (fd >= 0) {

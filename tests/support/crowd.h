@@ -9,6 +9,7 @@ enum { CROWD_MAX = 128 };
 struct crowd_member {
     const char *address;
     const char *target; /* NULL: /orders */
+    const char *fields; /* further lines ("A: b\r\n"), or NULL */
     char key[64];
     char body[128];
     struct http_answer answer;
