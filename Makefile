@@ -32,7 +32,7 @@ SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
 group_sources    = $(sort $(shell find tests/$(1) -name '*.c'))
 
-.PHONY: all test demo bench lint format clean help layers tests
+.PHONY: all test quickstart demo bench lint format clean help layers tests
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -47,6 +47,10 @@ test: tests
 	@OUT=$(OUT) tests/run.sh $(if $(T),$(T),$(GROUPS))
 
 tests: $(TEST_PROGRAMS) $(if $(filter integration,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler)
+
+## quickstart     the commands of README.md, as a reader runs them
+quickstart: all $(OUT)/order-handler
+	@OUT=$(OUT) tools/run-quickstart
 
 ## demo           the main job on real input; KEEP=1 leaves it running
 demo: all $(OUT)/order-handler
