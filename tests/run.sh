@@ -1,32 +1,44 @@
 #!/usr/bin/env bash
 # Runs the test programs of the groups named, adds up what they counted, and closes with "N passed, N failed".
 # A program that dies, or that ran no test, is a failure. Called by `make test`.
+#
+# A group that starts nonbisd runs twice, with one loop and with two (or with LOOPS="1 2 4"), both runs at the same time.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 out=${OUT:-build}
+loops=${LOOPS:-1 2}
 passed=0
 failed=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-for group in "$@"; do
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+
+starts_nonbisd() { [ "$1" = integration ] || [ "$1" = contract ]; }
+
+# run NAME GROUP [SETTING=VALUE]: leaves NAME.log and NAME.time, its exit code, and its time in ms.
+run() {
+    local start
     start=$(date +%s%N)
-    TEST_OUT="$out" "$out/tests/$group" >"$log" 2>&1
-    code=$?
-    took=$((($(date +%s%N) - start) / 1000000))
+    env TEST_OUT="$out" ${3:+"$3"} "$out/tests/$2" >"$logs/$1.log" 2>&1
+    echo "$? $((($(date +%s%N) - start) / 1000000))" >"$logs/$1.time"
+}
+
+tell() {
+    local name=$1 log=$logs/$1.log code took counts p f
+    read -r code took <"$logs/$1.time"
     counts=$(sed -n 's/^@count \([0-9]*\) \([0-9]*\)$/\1 \2/p' "$log" | tail -n 1)
     if [ -z "$counts" ]; then
-        echo "$group: the test program ended with exit code $code before it counted its tests"
+        echo "$name: the test program ended with exit code $code before it counted its tests"
         tail -n 40 "$log"
         failed=$((failed + 1))
-        continue
+        return
     fi
     read -r p f <<<"$counts"
     if [ $((p + f)) -eq 0 ]; then
-        echo "$group: no test ran"
+        echo "$name: no test ran"
         f=1
     fi
     if [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; then
-        echo "$group: exit code $code although every test passed"
+        echo "$name: exit code $code although every test passed"
         f=1
     fi
     if [ "$f" -ne 0 ] || [ -n "${VERBOSE:-}" ]; then
@@ -34,9 +46,24 @@ for group in "$@"; do
     else
         grep '^# ' "$log" # figures that tests print: seeds, counts
     fi
-    printf '%-12s %4d passed, %d failed, %d.%03d s\n' "$group" "$p" "$f" $((took / 1000)) $((took % 1000))
+    printf '%-20s %4d passed, %d failed, %d.%03d s\n' "$name" "$p" "$f" $((took / 1000)) $((took % 1000))
     passed=$((passed + p))
     failed=$((failed + f))
+}
+
+for group in "$@"; do
+    if ! starts_nonbisd "$group"; then
+        run "$group" "$group"
+        tell "$group"
+        continue
+    fi
+    for n in $loops; do
+        run "$group-loops-$n" "$group" "NONBIS_SERVER_LOOPS=$n" &
+    done
+    wait
+    for n in $loops; do
+        tell "$group-loops-$n"
+    done
 done
 if [ $((passed + failed)) -eq 0 ]; then
     echo "no test ran"
