@@ -62,7 +62,7 @@ static void own_tell_not_seen(struct own *own)
     const struct answer_problem not_seen = {
         .problem = PROBLEM_KEY_NOT_SEEN,
         .detail = "no such command is known to this caller; that does not prove that none is under way",
-        .window_start_ms = store_window_start(own->flow->commons->live) + own->flow->commons->store_offset_ms,
+        .window_start_ms = store_window_told(own->flow->commons->live),
     };
     own_tell(own, &not_seen);
 }
@@ -161,7 +161,7 @@ void own_answer_contract(struct own *own)
         .body_max = settings->body_max,
         .response_keep_max = settings->response_keep_max,
         .wait_max_ms = settings->wait_max_ms,
-        .window_start_ms = store_window_start(own->flow->commons->live) + own->flow->commons->store_offset_ms,
+        .window_start_ms = store_window_told(own->flow->commons->live),
     };
     struct buf fields, body;
     buf_init(&fields, 512);

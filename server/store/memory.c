@@ -350,6 +350,8 @@ static enum store_result memory_sweep(struct store *store, struct store_sweep *s
     }
     qsort(due, count, sizeof(struct entry *), entry_compare_due);
     sweep->more = count >= sweep->limit;
+    sweep->found_due_ms = count > 0 ? store_record_due(&due[0]->record) : 0;
+    sweep->left_due_ms = count > sweep->limit ? store_record_due(&due[sweep->limit]->record) : 0;
     for (size_t i = 0; i < count && i < sweep->limit; i++) {
         struct record aged = due[i]->record;
         aged.state = record_state_at(&aged, now_ms);
@@ -425,7 +427,7 @@ struct store *store_open_memory(const struct store_options *options)
     digest_random(info->guard_key, sizeof info->guard_key);
     const struct store_clock *clock = store_clock_or_system(options->clock);
     int64_t wall_ms = clock->wall_ms(clock->context);
-    store_time_start(&memory->store, options, wall_ms, wall_ms);
+    store_time_start(&memory->store, options, wall_ms, wall_ms, 0);
     info->window_start_ms = wall_ms;
     (void) snprintf(info->description, sizeof info->description, "memory, nothing survives the end of the process");
     return &memory->store;

@@ -70,6 +70,7 @@ static void sqlite_rollback(struct store *store)
     /* What this transaction may have written of them is gone: the next one writes them again. */
     sqlite->time_recorded_ms = 0;
     sqlite->window_recorded_ms = 0;
+    sqlite->ahead_recorded = false;
 }
 
 enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms)
@@ -83,11 +84,15 @@ enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms
     if (code == SQLITE_DONE && window_ms != sqlite->window_recorded_ms) {
         code = sqlite_meta_set_number(sqlite, "window_start_ms", window_ms);
     }
+    if (code == SQLITE_DONE && !sqlite->ahead_recorded) {
+        code = sqlite_meta_set_number(sqlite, "wall_ahead_ms", sqlite->store.wall_ahead_ms);
+    }
     if (code != SQLITE_DONE) {
         return sqlite_failed(sqlite, "record the store's time", code);
     }
     sqlite->time_recorded_ms = now_ms;
     sqlite->window_recorded_ms = window_ms;
+    sqlite->ahead_recorded = true;
     return STORE_OK;
 }
 
@@ -322,12 +327,18 @@ static enum store_result sqlite_sweep(struct store *store, struct store_sweep *s
         return STORE_FAILED;
     }
     struct sqlite_row *rows = memory_new((sweep->limit + 1) * sizeof *rows);
-    int code = sqlite_row_list_due(sqlite, now_ms, rows, sweep->limit, &count);
+    int code = sqlite_row_oldest_due(sqlite, now_ms, &sweep->found_due_ms); /* first: known whatever fails then */
+    if (code == SQLITE_OK && sweep->found_due_ms != 0) {
+        code = sqlite_row_list_due(sqlite, now_ms, rows, sweep->limit, &count);
+    }
     for (unsigned i = 0; i < count && code == SQLITE_OK; i++) {
         code = sqlite_age(sqlite, &rows[i], now_ms, sweep);
     }
     free(rows);
     sweep->more = count >= sweep->limit;
+    if (code == SQLITE_OK && sweep->more) {
+        code = sqlite_row_oldest_due(sqlite, now_ms, &sweep->left_due_ms);
+    }
     return code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "sweep expired records", code);
 }
 

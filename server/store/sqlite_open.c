@@ -388,7 +388,11 @@ static bool open_start_time(struct opening *opening)
         sqlite_row_newest_ms(sqlite, &newest_ms) != SQLITE_OK) {
         return open_refuse_code(opening, "reading its time", sqlite3_errmsg(sqlite->db));
     }
-    store_time_start(&sqlite->store, opening->options, last_ms, last_wall_ms);
+    int64_t ahead_ms = 0;
+    if (!sqlite_meta_get_number(sqlite, "wall_ahead_ms", &ahead_ms)) { /* made by a version that did not keep it */
+        ahead_ms = last_wall_ms - last_ms;
+    }
+    store_time_start(&sqlite->store, opening->options, last_ms, last_wall_ms, ahead_ms);
     /* Time is recorded once a second only: after a crash with a clock that stepped back the newest rows know better. */
     if (sqlite->store.time_base_ms < newest_ms) {
         sqlite->store.time_base_ms = newest_ms;

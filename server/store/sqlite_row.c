@@ -207,6 +207,14 @@ int sqlite_row_list_due(struct sqlite_store *sqlite, int64_t now_ms, struct sqli
     return row_list(statement, rows, limit, count);
 }
 
+int sqlite_row_oldest_due(struct sqlite_store *sqlite, int64_t now_ms, int64_t *due_ms)
+{
+    sqlite3_stmt *statement = sqlite->statements[SQL_OLDEST_DUE];
+    (void) sqlite3_bind_int64(statement, 1, now_ms);
+    *due_ms = sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+    return sqlite3_reset(statement);
+}
+
 int sqlite_row_list_running(struct sqlite_store *sqlite, struct sqlite_row *rows, unsigned limit, unsigned *count)
 {
     sqlite3_stmt *statement = sqlite->statements[SQL_RUNNING];

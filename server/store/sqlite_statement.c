@@ -29,6 +29,7 @@ static const char *const statement_sql[SQL_STATEMENT_COUNT] = {
                    " WHERE row_id = ?15 AND hash = ?16 AND execution = ?17",
     [SQL_DELETE] = "DELETE FROM commands WHERE row_id = ?1 AND hash = ?2",
     [SQL_DUE] = "SELECT " ROW_COLUMNS " FROM commands WHERE due_ms <= ?1 ORDER BY due_ms, row_id LIMIT ?2",
+    [SQL_OLDEST_DUE] = "SELECT due_ms FROM commands WHERE due_ms <= ?1 ORDER BY due_ms LIMIT 1",
     [SQL_RUNNING] = "SELECT " ROW_COLUMNS " FROM commands WHERE due_ms IS NULL ORDER BY row_id LIMIT ?1",
     [SQL_RESPONSE_FIND] = "SELECT fields, body FROM responses WHERE row_id = ?1",
     [SQL_RESPONSE_INSERT] = "INSERT INTO responses (row_id, fields, body) VALUES (?1, ?2, ?3)",

@@ -28,6 +28,7 @@ enum sqlite_statement {
     SQL_UPDATE,
     SQL_DELETE,
     SQL_DUE,
+    SQL_OLDEST_DUE,
     SQL_RUNNING,
     SQL_RESPONSE_FIND,
     SQL_RESPONSE_INSERT,
@@ -54,6 +55,7 @@ struct sqlite_store {
     sqlite3_int64 changes_before; /* total changes when the transaction began */
     int64_t time_recorded_ms;     /* store time last written to meta */
     int64_t window_recorded_ms;   /* window_start_ms last written to meta */
+    bool ahead_recorded;          /* wall_ahead_ms of this start was written to meta */
     int wal_pages;                /* not yet checkpointed */
     int64_t wal_written_ms;       /* monotonic: of the newest commit that wrote */
     int64_t checkpoint_again_ms;  /* monotonic: not before, after one that found the disk full */
@@ -141,6 +143,8 @@ int sqlite_row_delete(struct sqlite_store *sqlite, const struct sqlite_row *row)
 /* Up to `limit` rows that are due at `now_ms` (oldest first), or that are in progress. */
 int sqlite_row_list_due(struct sqlite_store *sqlite, int64_t now_ms, struct sqlite_row *rows, unsigned limit,
                         unsigned *count);
+/* Since when the oldest row is due that is due at `now_ms`; 0: none is. One step into the index. */
+int sqlite_row_oldest_due(struct sqlite_store *sqlite, int64_t now_ms, int64_t *due_ms);
 int sqlite_row_list_running(struct sqlite_store *sqlite, struct sqlite_row *rows, unsigned limit, unsigned *count);
 int sqlite_row_request(struct sqlite_store *sqlite, const struct sqlite_row *row, char **request);
 /* Fills the indices of keys and of command ids. *twice: two rows have one hash, which nothing but damage explains. */

@@ -1,8 +1,8 @@
 /* store.c - the checking wrappers around every store, store time, and the fault points of the tests.
  *
  * Owns: the rules that no implementation may break (nothing after UNCERTAIN, nothing in a broken transaction), and
- * the clock that only moves forward. Not: how anything is stored. One thread at a time, but store_now and
- * store_window_start, which any thread may ask. */
+ * the clock that only moves forward. Not: how anything is stored. One thread at a time, but store_now,
+ * store_window_start and store_window_told, which any thread may ask. */
 #include "server/store/store.h"
 
 #include "server/base/clock.h"
@@ -31,16 +31,21 @@ const struct store_clock *store_clock_or_system(const struct store_clock *clock)
     return clock != NULL ? clock : &system_clock;
 }
 
-void store_time_start(struct store *store, const struct store_options *options, int64_t last_ms, int64_t last_wall_ms)
+void store_time_start(struct store *store, const struct store_options *options, int64_t last_ms, int64_t last_wall_ms,
+                      int64_t wall_ahead_ms)
 {
     store->clock = store_clock_or_system(options->clock);
-    int64_t advance_ms = store->clock->wall_ms(store->clock->context) - last_wall_ms;
+    int64_t wall_ms = store->clock->wall_ms(store->clock->context);
+    int64_t reached_ms = last_ms + wall_ahead_ms; /* where a wall clock that nobody set back would have stood */
+    int64_t advance_ms = wall_ms - (last_wall_ms > reached_ms ? last_wall_ms : reached_ms);
     if (advance_ms < 0) {
         advance_ms = 0;
     } else if (advance_ms > options->max_downtime_ms) {
         advance_ms = options->max_downtime_ms;
     }
     store->time_base_ms = last_ms + advance_ms;
+    int64_t ahead_ms = wall_ms - store->time_base_ms;
+    store->wall_ahead_ms = ahead_ms > wall_ahead_ms ? ahead_ms : wall_ahead_ms;
     store->time_base_monotonic_ms = store->clock->monotonic_ms(store->clock->context);
 }
 
@@ -52,6 +57,11 @@ int64_t store_now(const struct store *store)
 int64_t store_window_start(const struct store *store)
 {
     return __atomic_load_n(&store->info.window_start_ms, __ATOMIC_RELAXED);
+}
+
+int64_t store_window_told(const struct store *store)
+{
+    return store_window_start(store) + store->wall_ahead_ms;
 }
 
 void store_window_close(struct store *store, const struct record *forgotten)
@@ -220,6 +230,7 @@ enum store_result store_sweep_some(struct store *store, struct store_sweep *swee
 {
     sweep->expired = sweep->forgotten = 0;
     sweep->more = false;
+    sweep->found_due_ms = sweep->left_due_ms = 0;
     enum store_result result = store_check(store);
     return result != STORE_OK ? result : store_note(store, store->ops->sweep(store, sweep, store_now(store)));
 }

@@ -107,6 +107,8 @@ struct store_sweep {
     unsigned expired;   /* out: bodies dropped, records turned into tombstones */
     unsigned forgotten; /* out: rows removed */
     bool more;          /* out: the limit was met */
+    /* out: since when (store time) the oldest record was due that was found, also when nothing came of it, and of those that are left; 0: none */
+    int64_t found_due_ms, left_due_ms;
 };
 
 struct store_class {
@@ -154,9 +156,10 @@ struct store {
     struct store_info info;
     const struct store_clock *clock;
     int64_t time_base_ms, time_base_monotonic_ms;
-    bool down;   /* an earlier operation was UNCERTAIN */
-    bool open;   /* between begin and commit or rollback */
-    bool broken; /* an operation of this transaction was FAILED or FULL: it can only be rolled back */
+    int64_t wall_ahead_ms; /* the most that the wall clock was ahead of store time at any start of this store */
+    bool down;             /* an earlier operation was UNCERTAIN */
+    bool open;             /* between begin and commit or rollback */
+    bool broken;           /* an operation of this transaction was FAILED or FULL: it can only be rolled back */
     struct store_fault fault[STORE_FAULT_COUNT];
 };
 
@@ -168,6 +171,8 @@ struct store *store_open_memory(const struct store_options *options);
 int64_t store_now(const struct store *store);
 /* info.window_start_ms as it is now. Any thread. */
 int64_t store_window_start(const struct store *store);
+/* The same as a time to tell: by the wall clock that was furthest ahead, so that no later start tells an earlier one. Any thread. */
+int64_t store_window_told(const struct store *store);
 
 /* Checking wrappers: refuse when down, remember UNCERTAIN, meet the fault points of the tests. Use these, not ops. After FAILED or FULL from an
  * operation (STALE is none) the rest of the transaction is refused as FAILED: roll it back. However commit ends, the transaction is over. A
@@ -199,8 +204,10 @@ void store_fault_plant(struct store *store, enum store_fault_point point, unsign
 /* The system's clock for NULL. */
 const struct store_clock *store_clock_or_system(const struct store_clock *clock);
 /* Starts store time at `last_ms`, recorded when the wall clock said `last_wall_ms`, plus what that clock has advanced since: at least 0, at most
- * max_downtime_ms (docs/contract.md section 9). A new store passes the wall clock for both. */
-void store_time_start(struct store *store, const struct store_options *options, int64_t last_ms, int64_t last_wall_ms);
+ * max_downtime_ms (docs/contract.md section 9). `wall_ahead_ms` is that of the store's earlier starts: a clock that was set back in between and
+ * now is right again has not advanced by that. A new store passes the wall clock for both times, and 0. */
+void store_time_start(struct store *store, const struct store_options *options, int64_t last_ms, int64_t last_wall_ms,
+                      int64_t wall_ahead_ms);
 /* A record is no longer told: whatever was claimed up to its end may be forgotten. */
 void store_window_close(struct store *store, const struct record *forgotten);
 /* When time next does something to the record as written: turns it into a tombstone, or frees the key. 0: never by age. */

@@ -9,6 +9,7 @@
 #include "server/base/clock.h"
 #include "server/base/log.h"
 #include "server/base/memory.h"
+#include "server/store/backlog.h"
 #include "server/store/batch.h"
 
 #include <pthread.h>
@@ -34,6 +35,7 @@ struct store_worker {
     bool probe, stop;
     struct store_worker_figures figures;
     int64_t last_commit_ms; /* monotonic */
+    struct backlog backlog; /* of the sweep */
 
     /* budgets: handed in, and not taken yet; without the lock */
     atomic_uint claims_waiting, reads_waiting;
@@ -82,18 +84,28 @@ static void worker_sweep(struct store_worker *worker)
             store_rollback(worker->store);
         }
     }
-    int64_t now_ms = clock_monotonic_ms();
+    int64_t now_ms = clock_monotonic_ms(), tell_ms = 0;
     /* While there is more it goes on between the batches; after an error it waits its time. */
     worker->sweep_at_ms = result == STORE_OK && sweep.more ? now_ms : now_ms + worker->options.sweep_every_ms;
+    pthread_mutex_lock(&worker->lock);
+    if (result == STORE_OK || sweep.found_due_ms != 0) {
+        tell_ms = backlog_note(&worker->backlog, result == STORE_OK ? sweep.left_due_ms : sweep.found_due_ms,
+                               store_now(worker->store));
+    }
     if (result == STORE_OK) {
-        pthread_mutex_lock(&worker->lock);
         worker->figures.sweep_expired += sweep.expired;
         worker->figures.sweep_forgotten += sweep.forgotten;
-        pthread_mutex_unlock(&worker->lock);
     }
+    pthread_mutex_unlock(&worker->lock);
     if (sweep.expired + sweep.forgotten > 0) {
         log_message(LOG_DEBUG, "sweep", "expired=%u forgotten=%u result=%s", sweep.expired, sweep.forgotten,
                     store_result_name(result));
+    }
+    if (tell_ms > 0) {
+        log_message(LOG_WARN, "sweep",
+                    "the clean-up falls behind: its oldest record has been due for %lld s. The store grows; no answer "
+                    "depends on it",
+                    (long long) (tell_ms / 1000));
     }
     worker_note(worker, result, 0, sweep.expired + sweep.forgotten > 0);
 }
@@ -101,9 +113,8 @@ static void worker_sweep(struct store_worker *worker)
 /* Waits until there is something to do, and takes all of it. False: stopped, and nothing is left. */
 static bool worker_take(struct store_worker *worker, struct store_batch *batch, bool *touch)
 {
-    int64_t until_ms = clock_monotonic_ms() + IDLE_TICK_MS;
-    until_ms = worker->sweep_at_ms < until_ms ? worker->sweep_at_ms : until_ms;
-    struct timespec until = { .tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000 };
+    int64_t sweep_ms = worker->sweep_at_ms - clock_monotonic_ms();
+    struct timespec until = clock_wait_until(sweep_ms < IDLE_TICK_MS ? sweep_ms : IDLE_TICK_MS);
     pthread_mutex_lock(&worker->lock);
     int waited = 0;
     while (store_batch_count(&worker->queued) == 0 && !worker->probe && !worker->stop && waited == 0) {
@@ -284,6 +295,7 @@ void store_worker_figures(struct store_worker *worker, struct store_worker_figur
     *figures = worker->figures;
     figures->queued = (unsigned) store_batch_count(&worker->queued);
     figures->last_commit_age_ms = clock_monotonic_ms() - worker->last_commit_ms;
+    figures->sweep_behind_ms = backlog_behind_ms(&worker->backlog, store_now(worker->store));
     pthread_mutex_unlock(&worker->lock);
 }
 

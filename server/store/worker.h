@@ -60,6 +60,8 @@ struct store_worker_figures {
     uint64_t commits, tasks, largest_batch, sweep_forgotten, sweep_expired;
     int64_t last_commit_age_ms; /* since the last transaction that wrote and was durable, or the probe below */
     unsigned queued, waited_keys;
+    int64_t
+        sweep_behind_ms; /* for how long the oldest record that the last sweep left has been due; 0: none was left */
     bool down;
 };
 

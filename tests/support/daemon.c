@@ -1,6 +1,7 @@
 /* daemon.c - see daemon.h. */
 #include "tests/support/daemon.h"
 
+#include "tests/support/moved_clock.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
@@ -126,7 +127,8 @@ bool daemon_try(struct daemon *daemon, const char *program, const char *const *a
         copy_word(text, " listen=", daemon->listen, sizeof daemon->listen);
         copy_word(text, " admin=", daemon->admin, sizeof daemon->admin);
         copy_word(text, "listening on ", daemon->listen, sizeof daemon->listen);
-        started = daemon->listen[0] != '\0' && (daemon->admin[0] != '\0' || strcmp(program, "nonbisd") != 0);
+        started = daemon->listen[0] != '\0' &&
+                  (daemon->admin[0] != '\0' || strncmp(program, "nonbisd", strlen("nonbisd")) != 0);
         free(text);
         if (ended) {
             *exit_code = exit_code_of(status);
@@ -153,6 +155,12 @@ static void must_start(struct daemon *daemon, const char *program, const char *c
 
 void daemon_start(struct daemon *daemon, const char *upstream, const char *store, const char *const *more)
 {
+    daemon_start_by_clock(daemon, NULL, upstream, store, more);
+}
+
+void daemon_start_by_clock(struct daemon *daemon, const char *clock_path, const char *upstream, const char *store,
+                           const char *const *more)
+{
     char url[128];
     (void) snprintf(url, sizeof url, "%s%s", strstr(upstream, ":/") != NULL ? "" : "http://", upstream);
     const char *arguments[DAEMON_ARGUMENTS_MAX] = { "--listen",   "127.0.0.1:0", "--admin", "127.0.0.1:0",
@@ -161,7 +169,13 @@ void daemon_start(struct daemon *daemon, const char *upstream, const char *store
     for (int i = 0; more != NULL && more[i] != NULL; i++) {
         arguments[count++] = more[i];
     }
-    must_start(daemon, "nonbisd", arguments);
+    if (clock_path == NULL) {
+        must_start(daemon, "nonbisd", arguments);
+        return;
+    }
+    setenv(MOVED_CLOCK_FILE, clock_path, 1);
+    must_start(daemon, "nonbisd-moved", arguments);
+    unsetenv(MOVED_CLOCK_FILE);
 }
 
 void daemon_start_handler(struct daemon *daemon, const char *db, const char *const *more)

@@ -21,6 +21,9 @@ bool daemon_try(struct daemon *daemon, const char *program, const char *const *a
 /* nonbisd with --listen and --admin on ports of the kernel's choice, --upstream http://UPSTREAM, --store STORE, and up to 16 more arguments (NULL-terminated
  * list; may be NULL). Fails the test when it does not start. */
 void daemon_start(struct daemon *daemon, const char *upstream, const char *store, const char *const *more);
+/* The same by the clock in that file (clock_hand.h): build/nonbisd-moved. `clock_path` NULL: nonbisd itself. */
+void daemon_start_by_clock(struct daemon *daemon, const char *clock_path, const char *upstream, const char *store,
+                           const char *const *more);
 /* The order handler with its own ledger. */
 void daemon_start_handler(struct daemon *daemon, const char *db, const char *const *more);
 

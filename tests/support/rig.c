@@ -3,14 +3,24 @@
 
 void rig_start(struct rig *rig, const char *const *more)
 {
+    rig_start_at(rig, NULL, more);
+}
+
+void rig_start_at(struct rig *rig, const char *wall, const char *const *more)
+{
     rig->peer = peer_new();
+    rig->clock.clock = NULL;
+    if (wall != NULL) {
+        clock_hand_make(&rig->clock, wall);
+    }
     (void) snprintf(rig->store, sizeof rig->store, "%s/nonbis.db", daemon_folder());
     rig_restart(rig, more);
 }
 
 void rig_restart(struct rig *rig, const char *const *more)
 {
-    daemon_start(&rig->nonbis, peer_url(rig->peer), rig->store, more);
+    const char *clock_path = rig->clock.clock != NULL ? rig->clock.path : NULL;
+    daemon_start_by_clock(&rig->nonbis, clock_path, peer_url(rig->peer), rig->store, more);
     rig->address = rig->nonbis.listen;
 }
 

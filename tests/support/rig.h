@@ -3,6 +3,7 @@
 #define NONBIS_TESTS_RIG_H
 
 #include "tests/peer/peer.h"
+#include "tests/support/clock_hand.h"
 #include "tests/support/daemon.h"
 #include "tests/support/http_client.h"
 #include "tests/support/suite.h"
@@ -11,12 +12,15 @@ struct rig {
     struct peer *peer;
     struct daemon nonbis;
     char store[600];
-    const char *address; /* nonbisd's data listener */
+    const char *address;     /* nonbisd's data listener */
+    struct clock_hand clock; /* of rig_start_at */
 };
 
 /* `more`: further arguments, NULL-terminated, or NULL. */
 void rig_start(struct rig *rig, const char *const *more);
-/* Starts nonbisd anew on the same store and handler. */
+/* The same by rig->clock, which says `wall` and stands still until the test moves it. */
+void rig_start_at(struct rig *rig, const char *wall, const char *const *more);
+/* Starts nonbisd anew on the same store and handler, and by the same clock. */
 void rig_restart(struct rig *rig, const char *const *more);
 /* TERM; fails the test unless the exit code is 0 and the log has no line of level error. */
 void rig_end(struct rig *rig);
