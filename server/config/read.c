@@ -145,6 +145,12 @@ static bool variable_is_of_platform(struct view name, struct view value)
             name.ptr[port.len] <= '9');
 }
 
+/* What the command `nonbis` reads: both may run in one environment. */
+static bool variable_is_of_client(struct view name)
+{
+    return view_equal(name, VIEW("URL")) || view_equal(name, VIEW("JOURNAL"));
+}
+
 static const struct setting_row *row_of_variable(struct view name)
 {
     char lower[64];
@@ -177,7 +183,7 @@ static void take_variable(struct reading *reading, struct view entry)
     } else if (view_equal(name, VIEW("ROUTE")) || view_equal(name, VIEW("ROUTES"))) {
         reading_tell(reading, variable, "routes are given by --route only\n");
         reading->wrong_configuration = true;
-    } else if (!variable_is_of_platform(name, value)) {
+    } else if (!variable_is_of_client(name) && !variable_is_of_platform(name, value)) {
         reading_tell(reading, variable, "");
         reading_tell_unknown_setting(reading, name, true);
     }

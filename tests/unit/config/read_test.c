@@ -314,6 +314,8 @@ START_TEST(variables_of_a_container_platform_are_not_taken_for_settings)
                                         "NONBIS_PORT=tcp://10.0.0.1:8620",
                                         "NONBIS_PORT_8620_TCP=tcp://10.0.0.1:8620",
                                         "NONBIS_PORT_8620_TCP_ADDR=10.0.0.1",
+                                        "NONBIS_URL=http://127.0.0.1:8620", /* the client's */
+                                        "NONBIS_JOURNAL=/tmp/j",
                                         "NONBISX=1",
                                         "NONBIS_TTL", /* no value: not a variable */
                                         NULL };
