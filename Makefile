@@ -26,7 +26,7 @@ OBJECTS := $(SOURCES:%.c=$(OUT)/obj/%.o)
 LIBRARY := $(OUT)/libserver.a
 
 # A test group is a folder under tests with *_test.c, at any depth; each becomes one program.
-GROUPS   := unit store model upstream edge libraries integration
+GROUPS   := unit store model upstream edge libraries integration contract
 SUPPORT  := $(filter-out tests/support/moved_clock.c,$(sort $(wildcard tests/support/*.c tests/peer/*.c)))
 SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
@@ -44,9 +44,10 @@ help:
 ## all            build/nonbisd
 ## test           every test group, or those named by T="..."; closing line "N passed, N failed"
 test: tests
+	@$(if $(filter contract,$(if $(T),$(T),$(GROUPS))),tools/check-contract)
 	@OUT=$(OUT) tests/run.sh $(if $(T),$(T),$(GROUPS))
 
-tests: $(TEST_PROGRAMS) $(if $(filter integration,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler $(OUT)/nonbisd-moved)
+tests: $(TEST_PROGRAMS) $(if $(filter integration contract,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler $(OUT)/nonbisd-moved)
 
 ## quickstart     the commands of README.md, as a reader runs them
 quickstart: all $(OUT)/order-handler
@@ -60,7 +61,7 @@ demo: all $(OUT)/order-handler
 bench: all $(OUT)/bench/upstream
 	@OUT=$(OUT) bench/run.sh
 
-## lint           format, tidy, layers, banned calls, settings against tests
+## lint           format, tidy, layers, banned calls, settings and contract against tests
 lint:
 	@tools/lint
 

@@ -21,7 +21,8 @@ bool status_view_make(const struct record *record, int64_t now_ms, struct status
     out->executions = record->execution;
     out->cause = view_cause(record, out);
     out->created_ms = record->created_ms;
-    out->completed_ms = record->completed_ms;
+    /* A crash leaves no end: what the record has is when the next start met it, from which it is kept. */
+    out->completed_ms = out->cause == CAUSE_CRASH ? 0 : record->completed_ms;
     if (out->executed == EXECUTED_YES) {
         out->expires_ms = record->expires_ms;
         out->has_response = true;

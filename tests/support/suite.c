@@ -1,13 +1,18 @@
 /* suite.c - the main() of every test program. */
 #include "tests/support/suite.h"
 
+#include <stdbool.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SUITES_MAX = 256 };
+enum { SUITES_MAX = 256, PROCESSES_MAX = 8, LINE_MAX_BYTES = 64 * 1024 };
+
+extern char **environ;
 
 static Suite *(*makers[SUITES_MAX])(void);
 static int maker_count;
+static int processes = 1;
 
 void suite_register(Suite *(*make)(void) )
 {
@@ -15,6 +20,11 @@ void suite_register(Suite *(*make)(void) )
         abort();
     }
     makers[maker_count++] = make;
+}
+
+void suite_run_in(int count)
+{
+    processes = count < PROCESSES_MAX ? count : PROCESSES_MAX;
 }
 
 void suite_add_case(Suite *suite, const TTest *test, const char *name, int start, int end, int timeout_s)
@@ -63,10 +73,11 @@ const char *suite_out(void)
     return out != NULL ? out : "build";
 }
 
-int main(void)
+/* Runs every `step`-th suite from `first` on, and says how it went in a last line for tests/run.sh. */
+static int run_suites(int first, int step)
 {
     SRunner *runner = srunner_create(NULL);
-    for (int i = 0; i < maker_count; i++) {
+    for (int i = first; i < maker_count; i += step) {
         srunner_add_suite(runner, makers[i]());
     }
     srunner_run_all(runner, CK_NORMAL);
@@ -77,4 +88,84 @@ int main(void)
     printf("@count %d %d\n", run - failed, failed);
     fflush(stdout);
     return failed == 0 && run > 0 ? 0 : 1;
+}
+
+/* --- several processes --- */
+
+struct worker {
+    pid_t pid;
+    FILE *said; /* stdout and stderr together */
+};
+
+static void worker_start(struct worker *worker, int number)
+{
+    worker->said = tmpfile();
+    worker->pid = worker->said == NULL ? -1 : fork();
+    if (worker->pid < 0) {
+        abort();
+    }
+    if (worker->pid == 0) {
+        dup2(fileno(worker->said), STDOUT_FILENO);
+        dup2(fileno(worker->said), STDERR_FILENO);
+        exit(run_suites(number, processes));
+    }
+}
+
+/* Passes on what it said, but for its count, which is added. False: it failed, or ended before it counted. */
+static bool worker_end(struct worker *worker, int *passed, int *failed)
+{
+    static char line[LINE_MAX_BYTES];
+    int status = -1, p = 0, f = 0;
+    bool counted = false;
+    (void) waitpid(worker->pid, &status, 0);
+    rewind(worker->said);
+    while (fgets(line, sizeof line, worker->said) != NULL) {
+        if (sscanf(line, "@count %d %d", &p, &f) == 2) {
+            counted = true;
+        } else {
+            fputs(line, stdout);
+        }
+    }
+    fclose(worker->said);
+    *passed += p;
+    *failed += f;
+    if (!counted) {
+        printf("a process of this program ended before it counted its tests (wait status %d)\n", status);
+    }
+    return counted && status == 0;
+}
+
+static int run_in_processes(void)
+{
+    struct worker workers[PROCESSES_MAX];
+    int passed = 0, failed = 0;
+    bool good = true, counted = true;
+    for (int i = 0; i < processes; i++) {
+        worker_start(&workers[i], i);
+    }
+    for (int i = 0; i < processes; i++) {
+        int before = passed + failed;
+        good = worker_end(&workers[i], &passed, &failed) && good;
+        counted = counted && passed + failed > before;
+    }
+    if (counted) {
+        printf("@count %d %d\n", passed, failed);
+    }
+    fflush(stdout);
+    return good ? 0 : 1;
+}
+
+static bool is_asked_for_less(void)
+{
+    for (char **variable = environ; *variable != NULL; variable++) {
+        if (strncmp(*variable, "CK_", 3) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int main(void)
+{
+    return processes == 1 || is_asked_for_less() ? run_suites(0, 1) : run_in_processes();
 }

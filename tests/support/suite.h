@@ -17,6 +17,9 @@
 #include <string.h>
 
 void suite_register(Suite *(*make)(void) );
+/* The suites of this program are dealt out to so many processes at a time: for a group whose tests wait more than they work. Called by a
+ * constructor. With a variable of Check's own (CK_...) in the environment one process runs them all. */
+void suite_run_in(int processes);
 
 #define SUITE(name)                                                                                                    \
     static Suite *suite_make_##name(void);                                                                             \
