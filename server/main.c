@@ -28,6 +28,7 @@ enum {
 
 struct server {
     struct settings settings;
+    int64_t started_wall_ms;
     struct store *store;
     struct store_info store_info;
     struct commons commons;
@@ -306,7 +307,7 @@ static int serve(struct server *server, struct buf *error)
     stop_init(&server->stop, &server->shards);
     start_worker(server);
     if (shards_open(&server->shards, &server->commons, error)) {
-        health_init(&server->health, &server->shards.items[0].flow, server->settings.store);
+        health_init(&server->health, &server->shards, server->settings.store, server->started_wall_ms);
         make_admin_edge(server);
         stop_own(&server->stop, server->data_acceptor, server->admin_acceptor, server->admin);
         reserve_descriptors(&server->settings);
@@ -317,7 +318,7 @@ static int serve(struct server *server, struct buf *error)
     } else {
         exit_code = fail(EXIT_ADDRESS, error);
         stop_own(&server->stop, server->data_acceptor, server->admin_acceptor, NULL);
-        health_init(&server->health, &server->shards.items[0].flow, server->settings.store);
+        health_init(&server->health, &server->shards, server->settings.store, server->started_wall_ms);
     }
     close_all(server);
     log_flush(); /* what was held, also by the closing */
@@ -355,6 +356,7 @@ int main(int argc, char **argv)
     enum settings_action action = ACTION_RUN;
     buf_init(&text, MAIN_TEXT_MAX);
     process_open_standard_descriptors();
+    server.started_wall_ms = clock_wall_ms();
     (void) umask(0077);
     (void) signal(SIGPIPE, SIG_IGN);
     (void) signal(SIGHUP, SIG_IGN); /* there is nothing to read again yet, and a closed terminal is no reason to end */

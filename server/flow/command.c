@@ -14,7 +14,7 @@
 static void exchange_free(struct exchange *x)
 {
     struct flow *flow = x->flow;
-    exchange_log(x);
+    exchange_tell_end(x);
     exchange_release_slot(x);
     if (x->client != NULL) {
         edge_set_user(x->client, NULL);
@@ -54,7 +54,7 @@ static void exchange_impossible(struct exchange *x, enum event event)
     log_message(LOG_ERROR, "bug", "event %s in phase %s is impossible; the key is left as it is", event_name(event),
                 phase_name(x->phase));
     exchange_abort_call(x, ATTEMPT_SHUTDOWN);
-    x->result = "bug";
+    x->result = RESULT_BUG;
     if (x->client != NULL && !x->answered) {
         x->problem = (struct answer_problem){ .problem = PROBLEM_OUTCOME_UNKNOWN,
                                               .detail = "an internal error; ask for the status of the command",
@@ -146,6 +146,7 @@ static void command_whole(void *guest, struct view body)
 {
     struct exchange *x = guest;
     x->body = body;
+    x->whole_us = clock_monotonic_us();
     command_fingerprint(x);
     exchange_wait_begin(x, x->headers);
     exchange_event(x, EVENT_BODY_WHOLE);
@@ -158,7 +159,7 @@ static void command_too_large(void *guest)
                                           .detail = "the body is longer than this server takes (setting body_max)",
                                           .keyed = true,
                                           .close = true };
-    x->result = "refused";
+    x->result = RESULT_REFUSED;
     exchange_event(x, EVENT_REFUSED);
 }
 
@@ -226,6 +227,7 @@ enum edge_take command_start(struct flow *flow, const struct command_start *star
     (void) headers_count(x->headers, VIEW("Content-Type"), &x->content_type);
     (void) headers_count(x->headers, VIEW("Content-Encoding"), &x->content_encoding);
     x->started_us = clock_monotonic_us();
+    x->state_before = x->state_after = RECORD_STATE_COUNT;
     buf_init(&x->fields_out, 2 * LIMIT_CONNECTION_POOL);
     const struct fields_added added = {
         .via_name = view_of(flow->commons->via_name),

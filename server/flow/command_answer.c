@@ -1,5 +1,6 @@
 /* command_answer.c - what the client of a command is told. */
 #include "schema/wire.h"
+#include "server/base/clock.h"
 #include "server/digest/digest.h"
 #include "server/flow/exchange_state.h"
 #include "server/flow/replays.h"
@@ -14,20 +15,35 @@ unsigned exchange_retry_after_s(const struct exchange *x)
 
 /* "unrecorded" promises that the answer beside it is the real outcome; without one, or when the outcome could not be written down as
  * not executed, all that is left to say is unknown. */
-static const char *status_word(const struct outcome *outcome, bool unrecorded)
+static enum result result_of_outcome(const struct outcome *outcome, bool unrecorded)
 {
     if (unrecorded) {
-        return outcome->kind == OUTCOME_COMPLETED ? WIRE_WORD_UNRECORDED : WIRE_WORD_UNKNOWN;
+        return outcome->kind == OUTCOME_COMPLETED ? RESULT_UNRECORDED : RESULT_UNKNOWN;
     }
     switch (outcome->kind) {
     case OUTCOME_COMPLETED:
-        return WIRE_WORD_EXECUTED;
+        return RESULT_EXECUTED;
     case OUTCOME_NOT_EXECUTED:
-        return WIRE_WORD_NOT_EXECUTED;
+        return RESULT_NOT_EXECUTED;
     case OUTCOME_UNKNOWN:
         break;
     }
-    return WIRE_WORD_UNKNOWN;
+    return RESULT_UNKNOWN;
+}
+
+/* As the client is told it. */
+static const char *status_word(const struct outcome *outcome, bool unrecorded)
+{
+    switch (result_of_outcome(outcome, unrecorded)) {
+    case RESULT_EXECUTED:
+        return WIRE_WORD_EXECUTED;
+    case RESULT_NOT_EXECUTED:
+        return WIRE_WORD_NOT_EXECUTED;
+    case RESULT_UNRECORDED:
+        return WIRE_WORD_UNRECORDED;
+    default:
+        return WIRE_WORD_UNKNOWN;
+    }
 }
 
 static struct answer_record own_record(const struct exchange *x, enum executed executed)
@@ -74,31 +90,31 @@ static void found_refusal(struct exchange *x, const char **detail)
 {
     switch (x->task.found.decision.verdict) {
     case VERDICT_KEY_REUSED:
-        x->result = "refused";
+        x->result = RESULT_REFUSED;
         *detail = "this key was used before with another request; a new intent needs a new key";
         if ((x->task.found.decision.differs & DIFFERS_CREDENTIALS) != 0) {
             *detail = "this key was used before under another credential";
         }
         return;
     case VERDICT_KEY_EXPIRED:
-        x->result = "refused";
+        x->result = RESULT_REFUSED;
         *detail = "this key was used before and its answer is no longer kept; it is not executed again";
         return;
     case VERDICT_KEY_VOIDED:
-        x->result = "refused";
+        x->result = RESULT_REFUSED;
         *detail = "this key was voided before anything was executed; it never will be";
         return;
     case VERDICT_IN_PROGRESS:
     case VERDICT_WAIT:
-        x->result = "in-progress";
+        x->result = RESULT_IN_PROGRESS;
         *detail = "an earlier attempt with this key is still running; repeat the same request later";
         return;
     case VERDICT_OUTCOME_UNKNOWN:
-        x->result = "unknown";
+        x->result = RESULT_UNKNOWN;
         *detail = "an earlier attempt may or may not have been executed; it is not sent again";
         return;
     case VERDICT_FORWARD: /* new work, and none is taken */
-        x->result = "unavailable";
+        x->result = RESULT_UNAVAILABLE;
         if (x->has_waited) { /* released, and the answer that did it did not come this way */
             *detail = "the attempt that this one waited for was not executed; repeat the same request";
             x->problem.reason = "store";
@@ -113,7 +129,7 @@ static void found_refusal(struct exchange *x, const char **detail)
     case VERDICT_COUNT:
         break;
     }
-    x->result = "bug";
+    x->result = RESULT_BUG;
     x->problem.reason = "store";
     *detail = "the record could not be judged; nothing was forwarded";
 }
@@ -121,7 +137,7 @@ static void found_refusal(struct exchange *x, const char **detail)
 /* The end of a drain: whoever waits for a command is told that nothing is known (docs/contract.md 11.6). */
 void exchange_tell_stopping(struct exchange *x)
 {
-    x->result = "unknown";
+    x->result = RESULT_UNKNOWN;
     x->problem.problem = PROBLEM_OUTCOME_UNKNOWN;
     x->problem.detail = "the server is stopping while the command runs; ask for its status later";
 }
@@ -139,7 +155,7 @@ void exchange_answer_found(struct exchange *x)
     const char *detail = NULL;
     if (found->decision.verdict == VERDICT_REPLAY && found->response != NULL) {
         x->answer_kind = ANSWER_REPLAY;
-        x->result = "replayed";
+        x->result = RESULT_REPLAYED;
         return;
     }
     x->problem = (struct answer_problem){ .problem = problem_of_verdict(found->decision.verdict),
@@ -172,6 +188,7 @@ static void answer_replay(struct exchange *x)
     x->told_status = response->status;
     x->task.found.response = NULL; /* the edge has it now */
     (void) edge_reply(x->client, &reply);
+    x->answered_us = clock_monotonic_us();
     buf_fini(&fields);
 }
 
@@ -205,6 +222,7 @@ static void answer_own(struct exchange *x, bool unrecorded)
     }
     x->told_status = x->status;
     (void) edge_reply(x->client, &reply);
+    x->answered_us = clock_monotonic_us();
     buf_fini(&fields);
 }
 
@@ -226,7 +244,7 @@ static void answer_own_problem(struct exchange *x, bool unrecorded)
 void exchange_answer(struct exchange *x, bool unrecorded)
 {
     if (x->answer_kind == ANSWER_OWN) {
-        x->result = status_word(&x->outcome, unrecorded);
+        x->result = result_of_outcome(&x->outcome, unrecorded);
     }
     if (x->client == NULL) {
         exchange_event(x, EVENT_ANSWERED);

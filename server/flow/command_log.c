@@ -1,4 +1,4 @@
-/* command_log.c - the one line in the log about a request on a protected route. Loop thread. */
+/* command_log.c - what is told of a request on a protected route when it has ended: its line in the log, and the counts. Loop thread. */
 #include "server/base/clock.h"
 #include "server/flow/exchange_state.h"
 
@@ -59,7 +59,7 @@ static void log_problem(const struct exchange *x, struct log_line *line)
     if (x->problem.reason != NULL) {
         log_text(line, "reason", x->problem.reason);
     }
-    if (x->store_result != NULL) {
+    if (x->store_result != NULL && !x->unrecorded) {
         log_text(line, "store_result", x->store_result);
     }
     answer_log_request(x->flow, line, x->told_request);
@@ -74,12 +74,37 @@ static void log_execution(const struct exchange *x, struct log_line *line)
     } else {
         log_text(line, "why", x->attempt_reason);
     }
-    log_int(line, "claim_us", x->claimed_us - x->claim_us);
-    log_int(line, "upstream_us", x->response_us - x->sent_us);
-    log_int(line, "store_us", x->recorded_us - x->response_us);
+    if (x->unrecorded) {
+        log_text(line, "store_result", x->store_result);
+    }
 }
 
-void exchange_log(const struct exchange *x)
+/* Of the record before the attempt and after it; nothing where it was not read, or only a restart can tell. */
+static void log_state(struct log_line *line, const char *name, enum record_state state)
+{
+    if (state != RECORD_STATE_COUNT) {
+        log_text(line, name, state == RECORD_ABSENT ? "not_seen" : record_state_name(state));
+    }
+}
+
+/* 0 when it did not come to both. */
+static int64_t span_us(int64_t from_us, int64_t to_us)
+{
+    return from_us != 0 && to_us != 0 ? to_us - from_us : 0;
+}
+
+static void log_times(const struct exchange *x, struct log_line *line)
+{
+    log_int(line, "claim_us", x->claim_took_us);
+    if (x->has_waited) {
+        log_int(line, "waited_us", x->waited_us);
+    }
+    log_int(line, "upstream_us", span_us(x->sent_us, x->response_us));
+    log_int(line, "store_us", span_us(x->response_us, x->recorded_us));
+    log_int(line, "total_us", clock_monotonic_us() - x->started_us);
+}
+
+static void exchange_log(const struct exchange *x)
 {
     enum log_level level = log_is_urgent(x) ? LOG_WARN : LOG_INFO;
     if (!log_enabled(level)) {
@@ -87,7 +112,7 @@ void exchange_log(const struct exchange *x)
     }
     struct log_line line;
     log_begin(&line, level, "exchange");
-    log_text(&line, "result", x->result != NULL ? x->result : "incomplete-request");
+    log_text(&line, "result", result_name(x->result));
     log_int(&line, "status", x->told_status);
     log_problem(x, &line);
     log_text(&line, "method", x->method);
@@ -95,9 +120,43 @@ void exchange_log(const struct exchange *x)
     log_text(&line, "route", x->route->text);
     answer_log_key(x->flow, &line, view_of(x->tenant), view_make(x->key.text, x->key.len));
     log_command(x, &line);
+    log_state(&line, "before", x->state_before);
+    log_state(&line, "after", x->state_after);
     if (x->execution > 0) {
         log_execution(x, &line);
     }
-    log_int(&line, "total_us", clock_monotonic_us() - x->started_us);
+    log_times(x, &line);
+    if (x->flow->settings->loops > 1) {
+        log_int(&line, "loop", x->flow->number);
+    }
     log_end(&line);
+}
+
+/* A time counts when nobody else is in it: neither a client that reads slowly, nor a handler or a rival that works. */
+static void exchange_count(const struct exchange *x)
+{
+    struct metrics *metrics = x->flow->metrics;
+    int64_t took_us = span_us(x->whole_us, x->answered_us) - x->waited_us;
+    enum result result = x->result;
+    if (result == RESULT_REFUSED || result == RESULT_IN_PROGRESS || result == RESULT_UNAVAILABLE) {
+        result = result_of_problem(x->problem.problem);
+    }
+    metrics_count_request(metrics, metrics_row_of(x->route), result);
+    if (log_is_urgent(x)) {
+        metrics_count_unknown(metrics, x->outcome.kind == OUTCOME_UNKNOWN ? x->outcome.cause : CAUSE_UNRECORDED);
+    }
+    if (x->answered_us != 0 && result == RESULT_REPLAYED) {
+        metrics_observe_answer(&metrics->replay, took_us);
+    } else if (x->answered_us != 0 && result == RESULT_EXECUTED) {
+        metrics_observe_answer(&metrics->added, took_us - span_us(x->sent_us, x->response_us));
+    }
+}
+
+void exchange_tell_end(struct exchange *x)
+{
+    if (x->result == RESULT_NONE) {
+        x->result = RESULT_INCOMPLETE_REQUEST;
+    }
+    exchange_count(x);
+    exchange_log(x);
 }

@@ -22,21 +22,42 @@ static void claim_refused(struct exchange *x, const char *reason, const char *de
     x->problem = (struct answer_problem){
         .problem = PROBLEM_UNAVAILABLE, .reason = reason, .detail = detail, .keyed = true, .retry_after_s = 1
     };
-    x->result = "unavailable";
+    x->result = RESULT_UNAVAILABLE;
+}
+
+/* Whoever has waited looks twice: the first look tells how it was before. */
+static void exchange_note_found(struct exchange *x, const struct store_found *found)
+{
+    if (x->state_before == RECORD_STATE_COUNT) {
+        x->state_before = found->decision.state;
+    }
+    x->state_after = found->claimed ? RECORD_IN_PROGRESS : found->decision.state;
+}
+
+/* After an outcome that was written, or not. */
+static void exchange_note_finished(struct exchange *x, const struct store_task *task)
+{
+    if (task->result == STORE_OK || task->result == STORE_STALE) {
+        x->state_after = task->after.state;
+    } else if (task->result == STORE_UNCERTAIN) {
+        x->state_after = RECORD_STATE_COUNT; /* only a restart can tell */
+    }
 }
 
 static void claim_done(struct store_task *task)
 {
     struct exchange *x = LIST_ITEM(task, struct exchange, task);
-    x->claimed_us = clock_monotonic_us();
+    x->claim_took_us += clock_monotonic_us() - x->claim_us;
     if (task->result != STORE_OK) {
         exchange_release_slot(x);
         claim_refused(x, "store", "the claim could not be made durable; nothing was forwarded by this attempt");
         x->store_result = store_result_name(task->result);
+        x->state_after = RECORD_STATE_COUNT;
         exchange_event(x, EVENT_CLAIM_FAILED);
         return;
     }
     const struct store_found *found = &task->found;
+    exchange_note_found(x, found);
     if (found->claimed) {
         x->row = found->row;
         memcpy(x->command_id, found->record.command_id, sizeof x->command_id);
@@ -83,6 +104,7 @@ static void finish_done(struct store_task *task)
     struct exchange *x = LIST_ITEM(task, struct exchange, task);
     x->recorded_us = clock_monotonic_us();
     exchange_release_slot(x);
+    exchange_note_finished(x, task);
     if (task->result == STORE_OK) {
         exchange_event(x, EVENT_RECORDED);
         return;
@@ -91,6 +113,7 @@ static void finish_done(struct store_task *task)
                 "an outcome could not be recorded (%s): the client is told so, the command stays unknown",
                 store_result_name(task->result));
     x->unrecorded = true;
+    x->store_result = store_result_name(task->result);
     if (task->result == STORE_FULL || task->result == STORE_FAILED) {
         late_keep(x->flow, &task->finish);
     }

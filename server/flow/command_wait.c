@@ -5,6 +5,7 @@
  *   it was released                                         EVENT_RIVAL_RELEASED: its answer is ours, "not-executed"
  *   the wait is over, or the client has left                EVENT_ANSWER_DEADLINE: in-progress */
 #include "common/prefer.h"
+#include "server/base/clock.h"
 #include "server/flow/exchange_state.h"
 
 #include <string.h>
@@ -54,6 +55,7 @@ static void exchange_rival_ended(struct waiter *waiter, const struct store_ended
         return;
     }
     x->answer_kind = ANSWER_OWN;
+    x->state_after = RECORD_RELEASED;
     x->outcome = (struct outcome){ .kind = OUTCOME_NOT_EXECUTED, .pass = ended->answer.status > 0 };
     memcpy(x->command_id, x->task.found.record.command_id, sizeof x->command_id);
     if (x->outcome.pass) {
@@ -76,6 +78,7 @@ void exchange_found_running(struct exchange *x)
 void exchange_wait(struct exchange *x)
 {
     x->has_waited = true;
+    x->wait_us = clock_monotonic_us();
     if (x->client == NULL) {
         exchange_event(x, EVENT_CLIENT_GONE);
         return;
@@ -87,6 +90,7 @@ void exchange_wait(struct exchange *x)
 
 void exchange_wait_end(struct exchange *x)
 {
+    x->waited_us += clock_monotonic_us() - x->wait_us;
     loop_timer_stop(&x->answer_timer);
     waiters_leave(x->flow->waiters, &x->waiter);
     if (x->client != NULL) {

@@ -73,12 +73,16 @@ struct exchange {
     struct answer_problem problem; /* for ANSWER_PROBLEM */
     uint64_t told_request;         /* number of the problem that was answered; 0: none was */
     int told_status;               /* of the answer, for the log; 0: none was given */
-    const char *result;            /* word for the log; NULL: the request never became whole */
+    enum result result;            /* for log and metrics */
     bool unrecorded;               /* the outcome of our execution could not be made durable */
-    const char *store_result;      /* of a claim that failed; NULL: none did */
+    const char *store_result;      /* of a claim or an outcome that failed; NULL: none did */
 
-    /* times, monotonic microseconds */
-    int64_t started_us, claim_us, claimed_us, sent_us, response_us, recorded_us;
+    /* the record as this attempt found it and left it; RECORD_STATE_COUNT: not known */
+    enum record_state state_before, state_after;
+
+    /* times, monotonic microseconds; 0: it did not come to that */
+    int64_t started_us, whole_us, claim_us, sent_us, response_us, recorded_us, answered_us, wait_us;
+    int64_t claim_took_us, waited_us; /* all looks at the record, all waits */
 };
 
 /* command.c */
@@ -119,8 +123,8 @@ void exchange_answer_found(
     struct exchange *x); /* sets the problem for what the store returned; a replay is answered by exchange_answer */
 void exchange_tell_still_running(struct exchange *x);
 void exchange_tell_stopping(struct exchange *x);
-/* command_log.c */
-void exchange_log(const struct exchange *x);
+/* command_log.c: the line in the log, and the counts */
+void exchange_tell_end(struct exchange *x);
 unsigned exchange_retry_after_s(const struct exchange *x);
 /* The fields of the handler's own answer as the client gets them. */
 void exchange_own_fields(const struct exchange *x, const struct outcome *outcome, bool unrecorded, struct buf *out);

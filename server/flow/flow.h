@@ -7,6 +7,8 @@
  *   waiters.c   who waits for the end of somebody else's execution
  *   late.c      outcomes that the store would not take at first
  *   answer.c    what nonbis says itself, and the fields it adds
+ *   result.c    the word for how a request ended
+ *   metrics.c   what a loop counts; metrics_page.c tells it
  *   commons.c   what the loops share
  *   shard.c     one loop with all that it owns
  *   stop.c      the drain, over all loops
@@ -17,6 +19,7 @@
 #include "common/key.h"
 #include "server/edge/edge.h"
 #include "server/flow/commons.h"
+#include "server/flow/metrics.h"
 #include "server/http/guard.h"
 #include "server/upstream/upstream.h"
 
@@ -27,6 +30,8 @@ struct flow {
     struct store_desk *desk; /* this loop's way to the store thread */
     struct upstream *upstream;
     struct waiters *waiters; /* for the end of somebody else's execution */
+    struct metrics *metrics; /* what this loop counts */
+    unsigned number;         /* of this loop, from 0 */
 
     struct list exchanges; /* every struct exchange that is not freed */
     struct list relays;
@@ -41,7 +46,7 @@ struct flow {
     void *quiet_context;
 };
 
-/* `desk` and `upstream` are set by the caller before the first request. */
+/* `desk`, `upstream` and, of all but the first loop, `number` are set by the caller before the first request. */
 void flow_init(struct flow *flow, struct loop *loop, struct commons *commons);
 void flow_fini(struct flow *flow);
 

@@ -20,6 +20,7 @@ struct arrival {
     const struct edge_head *head;
     struct guard_verdict guard;
     const struct route *route; /* NULL: not protected */
+    enum metrics_row row;      /* where it is counted when it is refused */
     struct view tenant;
     struct key key;
 };
@@ -29,6 +30,7 @@ static enum edge_take arrival_refuse(const struct arrival *a, const struct answe
     struct answer_problem whole = *answer;
     whole.no_body = view_equal(a->head->method, VIEW("HEAD"));
     uint64_t request = answer_problem(a->flow, a->request, &whole);
+    metrics_count_request(a->flow->metrics, a->row, result_of_problem(answer->problem));
     /* A target that could not be read is shown only where it cannot hold a user name. */
     struct view raw = a->head->target;
     struct view path = a->guard.target.path.len > 0       ? a->guard.target.path
@@ -111,6 +113,7 @@ static bool arrival_route(struct arrival *a, bool *own)
             a, 400, "an encoded slash, %00 or a dot segment in the path of a protected route is not accepted");
         return false;
     }
+    a->row = *own ? METRICS_OWN : a->route != NULL ? metrics_row_of(a->route) : METRICS_PASS_THROUGH;
     return true;
 }
 
@@ -236,7 +239,7 @@ static enum edge_take arrival_own(struct arrival *a)
 
 static enum edge_take front_head(void *context, struct edge_request *request, const struct edge_head *head)
 {
-    struct arrival a = { .flow = context, .request = request, .head = head };
+    struct arrival a = { .flow = context, .request = request, .head = head, .row = METRICS_NOWHERE };
     a.guard = arrival_guard(&a);
     if (a.guard.status != 0) {
         return arrival_malformed(&a, a.guard.status, a.guard.detail);
@@ -355,11 +358,13 @@ void flow_init(struct flow *flow, struct loop *loop, struct commons *commons)
     list_init(&flow->queries);
     list_init(&flow->late);
     flow->waiters = waiters_new(commons->waiter_count);
+    flow->metrics = metrics_new(commons->settings->routes.count);
 }
 
 void flow_fini(struct flow *flow)
 {
     waiters_free(flow->waiters);
+    metrics_free(flow->metrics);
 }
 
 bool flow_is_quiet(const struct flow *flow)

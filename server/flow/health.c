@@ -2,12 +2,18 @@
 #include "server/flow/health.h"
 
 #include "server/base/memory.h"
+#include "server/flow/metrics_page.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
-enum { HEALTH_PROBE_MS = 2000, HEALTH_COMMIT_AGE_MAX_MS = 6000, HEALTH_ROOM_MIN_BYTES = 16 * 1024 * 1024 };
+enum {
+    HEALTH_PROBE_MS = 2000,
+    HEALTH_COMMIT_AGE_MAX_MS = 6000,
+    HEALTH_ROOM_MIN_BYTES = 16 * 1024 * 1024,
+    HEALTH_PAGE_MAX = 16 * 1024 * 1024
+};
 
 /* "off: disk-nearly-full, no-commit-lately", or "on". */
 static void health_tell_change(struct health *health)
@@ -42,9 +48,11 @@ static void health_on_probe(void *context)
     loop_timer_start(&health->probe, HEALTH_PROBE_MS);
 }
 
-void health_init(struct health *health, struct flow *flow, const char *store_path)
+void health_init(struct health *health, const struct shards *shards, const char *store_path, int64_t started_wall_ms)
 {
-    *health = (struct health){ .flow = flow, .store_path = store_path };
+    struct flow *flow = &shards->items[0].flow;
+    *health =
+        (struct health){ .shards = shards, .flow = flow, .store_path = store_path, .started_wall_ms = started_wall_ms };
     loop_timer_init(&health->probe, flow->loop, health_on_probe, health);
     store_worker_probe(flow->commons->worker);
     loop_timer_start(&health->probe, HEALTH_PROBE_MS);
@@ -108,13 +116,25 @@ static enum edge_take health_head(void *context, struct edge_request *request, c
     return EDGE_COLLECT;
 }
 
+static void health_write_metrics(const struct health *health, struct buf *body)
+{
+    struct buf why;
+    buf_init(&why, 256);
+    const struct metrics_facts facts = { .shards = health->shards,
+                                         .ready = health_is_ready(health, &why),
+                                         .started_wall_ms = health->started_wall_ms };
+    metrics_page_write(&facts, body);
+    buf_fini(&why);
+}
+
 static void health_whole(void *context, struct edge_request *request, struct view request_body)
 {
     const struct health *health = context;
     const struct edge_head *head = edge_user(request);
+    struct view fields = VIEW("Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n");
     (void) request_body;
     struct buf body;
-    buf_init(&body, 256);
+    buf_init(&body, HEALTH_PAGE_MAX);
     int status = 200;
     if (!view_equal(head->method, VIEW("GET")) && !view_equal(head->method, VIEW("HEAD"))) {
         status = 405;
@@ -123,13 +143,20 @@ static void health_whole(void *context, struct edge_request *request, struct vie
         buf_append_text(&body, "ok\n"); /* the loop answers: that is all it says */
     } else if (view_equal(head->target, VIEW("/readyz"))) {
         status = health_is_ready(health, &body) ? 200 : 503;
+    } else if (view_equal(head->target, VIEW("/metrics"))) {
+        fields = VIEW("Content-Type: " METRICS_CONTENT_TYPE "\r\nCache-Control: no-store\r\n");
+        health_write_metrics(health, &body);
     } else {
         status = 404;
-        buf_append_text(&body, "there is /livez and /readyz\n");
+        buf_append_text(&body, "there is /livez, /readyz and /metrics\n");
+    }
+    if (body.failed) { /* of more routes and words than fit: half a page would be a wrong one */
+        buf_clear(&body);
+        status = 500;
     }
     const struct edge_reply reply = {
         .status = status,
-        .fields = VIEW("Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n"),
+        .fields = fields,
         .body = buf_view(&body),
     };
     (void) edge_reply(request, &reply);

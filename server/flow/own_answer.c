@@ -16,16 +16,18 @@
 
 enum { OWN_JSON_MAX = 64 * 1024 }; /* a target of 4 KiB, escaped, fits many times */
 
-/* --- the log --- */
+/* --- the log, and the counts --- */
 
-static void own_log(const struct own *own, const char *result, int status, const uint8_t *command_id, uint64_t request)
+static void own_tell_end(const struct own *own, enum result result, int status, const uint8_t *command_id,
+                         uint64_t request)
 {
     struct log_line line;
+    metrics_count_request(own->flow->metrics, METRICS_OWN, result);
     if (!log_enabled(LOG_INFO)) {
         return;
     }
     log_begin(&line, LOG_INFO, "query");
-    log_text(&line, "result", result);
+    log_text(&line, "result", result_name(result));
     log_int(&line, "status", status);
     answer_log_request(own->flow, &line, request);
     log_view(&line, "client", own->head->peer);
@@ -47,7 +49,8 @@ void own_tell(struct own *own, const struct answer_problem *problem)
     told.no_body = view_equal(own->head->method, VIEW("HEAD"));
     uint64_t request = answer_problem(own->flow, own->client, &told);
     const struct problem_row *row = &problem_table[problem->problem];
-    own_log(own, row->name, problem->status != 0 ? problem->status : row->status, problem->record.command_id, request);
+    own_tell_end(own, result_of_problem(problem->problem), problem->status != 0 ? problem->status : row->status,
+                 problem->record.command_id, request);
 }
 
 static void own_tell_unavailable(struct own *own, const char *reason, const char *detail)
@@ -146,7 +149,7 @@ static void own_tell_status(struct own *own, const struct status_view *view)
         buf_printf(&fields, "Preference-Applied: wait=%lld\r\n", (long long) ((own->wait_ms + 999) / 1000));
     }
     answer_mark(&fields, NULL, false, &record);
-    own_log(own, record_state_name(view->state), 200, found->record.command_id, 0);
+    own_tell_end(own, result_of_state(view->state), 200, found->record.command_id, 0);
     own_reply_json(own, &fields, &body);
     buf_fini(&fields);
     buf_fini(&body);
@@ -167,7 +170,7 @@ void own_answer_contract(struct own *own)
     buf_init(&fields, 512);
     buf_init(&body, OWN_JSON_MAX);
     contract_body_write(&facts, &body);
-    own_log(own, "contract", 200, NULL, 0);
+    own_tell_end(own, RESULT_CONTRACT, 200, NULL, 0);
     own_reply_json(own, &fields, &body);
     buf_fini(&fields);
     buf_fini(&body);
@@ -202,7 +205,7 @@ static void own_replay(struct own *own, const struct status_view *view)
         field_block_add(&fields, VIEW(WIRE_BODY_NOT_KEPT), VIEW(WIRE_BODY_NOT_KEPT_VALUE));
     }
     answer_mark(&fields, NULL, true, &record);
-    own_log(own, "replayed", response->status, record.command_id, 0);
+    own_tell_end(own, RESULT_REPLAYED, response->status, record.command_id, 0);
     const struct edge_reply reply = {
         .status = response->status, .fields = buf_view(&fields), .body = response->body, .body_owner = response
     };

@@ -53,8 +53,8 @@ struct relay {
     int64_t started_us;
     uint64_t bytes_up, bytes_down;
     char *method, *path; /* for the log */
-    const char *result;  /* word: passed, failed, timeout, cut, client-left, stopped; NULL: nothing ended it yet */
-    char why[160];       /* "": there is nothing to add */
+    enum result result;
+    char why[160]; /* "": there is nothing to add */
     uint64_t told_request;
 };
 
@@ -65,7 +65,7 @@ static void relay_log(struct relay *r)
         return;
     }
     log_begin(&line, LOG_INFO, "relay");
-    log_text(&line, "result", r->result != NULL ? r->result : "client-left");
+    log_text(&line, "result", result_name(r->result));
     log_int(&line, "status", r->status);
     if (r->why[0] != '\0') {
         log_text(&line, "why", r->why);
@@ -82,6 +82,10 @@ static void relay_log(struct relay *r)
 static void relay_free(struct relay *r)
 {
     struct flow *flow = r->flow;
+    if (r->result == RESULT_NONE) {
+        r->result = RESULT_CLIENT_LEFT;
+    }
+    metrics_count_request(flow->metrics, METRICS_PASS_THROUGH, r->result);
     relay_log(r);
     loop_timer_stop(&r->timer);
     if (r->call != NULL) {
@@ -97,7 +101,7 @@ static void relay_free(struct relay *r)
     flow_check_quiet(flow);
 }
 
-static void relay_say(struct relay *r, const char *result, const char *why)
+static void relay_say(struct relay *r, enum result result, const char *why)
 {
     r->result = result;
     (void) snprintf(r->why, sizeof r->why, "%s", why);
@@ -113,7 +117,7 @@ static void relay_wait_for_upstream(struct relay *r)
 static void relay_fail(struct relay *r, enum problem problem, const char *why)
 {
     loop_timer_stop(&r->timer);
-    relay_say(r, problem == PROBLEM_UPSTREAM_TIMEOUT ? "timeout" : "failed", why);
+    relay_say(r, problem == PROBLEM_UPSTREAM_TIMEOUT ? RESULT_TIMEOUT : RESULT_FAILED, why);
     if (r->phase == RELAY_DONE) {
         return;
     }
@@ -153,7 +157,7 @@ static void relay_begin(struct relay *r)
     r->phase = RELAY_STREAMING;
     relay_wait_for_upstream(r);
     if (!edge_reply_begin(r->client, r->status, buf_view(&r->fields), r->has_length, r->length)) {
-        relay_say(r, "failed", "the answer's fields could not be sent");
+        relay_say(r, RESULT_FAILED, "the answer's fields could not be sent");
         r->phase = RELAY_DONE;
         edge_reply_end(r->client); /* of the bare 500 that stands for it */
     }
@@ -367,7 +371,7 @@ static void call_end(void *context, const struct upstream_end *end)
         }
         return;
     }
-    relay_say(r, "passed", "");
+    relay_say(r, RESULT_PASSED, "");
     r->finished = true;
     if (r->held) {
         relay_begin(r);
@@ -397,9 +401,10 @@ static void relay_gone(void *guest, bool delivered)
 {
     struct relay *r = guest;
     if (!delivered && r->phase != RELAY_DONE) {
-        relay_say(r, "client-left", r->phase == RELAY_STREAMING ? "while it was answered" : "before it was answered");
-    } else if (!delivered && r->result != NULL && strcmp(r->result, "passed") == 0) {
-        relay_say(r, "cut", "the client did not take the whole answer");
+        relay_say(r, RESULT_CLIENT_LEFT,
+                  r->phase == RELAY_STREAMING ? "while it was answered" : "before it was answered");
+    } else if (!delivered && r->result == RESULT_PASSED) {
+        relay_say(r, RESULT_CUT, "the client did not take the whole answer");
     }
     r->client = NULL;
     relay_free(r);
@@ -473,7 +478,7 @@ void relay_stop_all(struct flow *flow)
     while (node != &flow->relays.head) {
         struct relay *r = LIST_ITEM(node, struct relay, node);
         node = node->next;
-        relay_say(r, "stopped", "drain_timeout was over");
+        relay_say(r, RESULT_STOPPED, "drain_timeout was over");
         r->phase = RELAY_DONE;
         edge_reply_cut(r->client);
     }

@@ -15,16 +15,23 @@
 /* An accepted connection on its way to another loop. */
 struct dealt {
     struct loop_message message;
-    struct edge *edge;
+    struct shard *shard;
     int fd;
     unsigned len;
     struct sockaddr_storage address;
 };
 
+/* The thread of that loop. */
+static void shard_adopt(struct shard *shard, int fd, const void *sockaddr, unsigned len)
+{
+    metrics_add(&shard->flow.metrics->connections, 1);
+    edge_adopt(shard->edge, fd, sockaddr, len);
+}
+
 static void dealt_deliver(struct loop_message *message)
 {
     struct dealt *dealt = LIST_ITEM(message, struct dealt, message);
-    edge_adopt(dealt->edge, dealt->fd, &dealt->address, dealt->len);
+    shard_adopt(dealt->shard, dealt->fd, &dealt->address, dealt->len);
     free(dealt);
 }
 
@@ -34,12 +41,12 @@ void shards_deal(void *context, int fd, const void *sockaddr, unsigned len)
     struct shard *shard = &shards->items[shards->next];
     shards->next = (shards->next + 1) % shards->count;
     if (shard == &shards->items[0]) {
-        edge_adopt(shard->edge, fd, sockaddr, len);
+        shard_adopt(shard, fd, sockaddr, len);
         return;
     }
     struct dealt *dealt = memory_new(sizeof *dealt);
     dealt->message.deliver = dealt_deliver;
-    dealt->edge = shard->edge;
+    dealt->shard = shard;
     dealt->fd = fd;
     dealt->len = len <= sizeof dealt->address ? len : 0;
     memcpy(&dealt->address, sockaddr, dealt->len);
@@ -88,6 +95,7 @@ bool shards_open(struct shards *shards, struct commons *commons, struct buf *err
         if (!shard_open(&shards->items[i], commons, error)) {
             return false;
         }
+        shards->items[i].flow.number = i;
     }
     return true;
 }

@@ -153,6 +153,8 @@ static void memory_change(struct memory_store *memory, struct entry *before, str
         memory->changes = memory_resize(memory->changes, memory->change_room * sizeof *memory->changes);
     }
     memory->changes[memory->change_count++] = (struct change){ before, after };
+    store_note_move(&memory->store, before != NULL ? before->record.state : RECORD_ABSENT,
+                    after != NULL ? after->record.state : RECORD_ABSENT);
     if (before != NULL) {
         entry_unlink(memory, before);
     }

@@ -176,6 +176,7 @@ static enum store_result sqlite_put(struct sqlite_store *sqlite, const struct st
                                     struct sqlite_row *row, struct store_found *found)
 {
     uint32_t execution_before = row->record.execution;
+    enum record_state state_before = row->record.state; /* ABSENT: there is no row */
     int code;
     if (found->row != 0) {
         bool changed = false;
@@ -194,6 +195,7 @@ static enum store_result sqlite_put(struct sqlite_store *sqlite, const struct st
     if (code != SQLITE_OK) {
         return sqlite_failed(sqlite, "write a claim", code);
     }
+    store_note_move(&sqlite->store, state_before, row->record.state);
     found->row = row->row;
     found->claimed = true;
     return STORE_OK;
@@ -239,6 +241,7 @@ static enum store_result sqlite_finish(struct store *store, const struct store_f
     if (finish->row == 0 || row.row == 0 || record_state_at(&row.record, now_ms) == RECORD_ABSENT) {
         return STORE_STALE;
     }
+    enum record_state state_before = row.record.state;
     bool changed = record_finish(&row.record, finish->execution, &finish->outcome, &finish->retention, now_ms);
     *after = row.record;
     if (!changed) {
@@ -248,6 +251,7 @@ static enum store_result sqlite_finish(struct store *store, const struct store_f
     if (code == SQLITE_OK && !changed) {
         return STORE_STALE;
     }
+    store_note_move(store, state_before, row.record.state);
     if (code == SQLITE_OK && row.record.state == RECORD_COMPLETED) {
         code =
             sqlite_response_insert(sqlite, row.row, finish->fields, row.record.response_kept ? finish->body : VIEW(""));
@@ -307,7 +311,9 @@ static enum store_result sqlite_void_key(struct store *store, const struct store
 /* Writes down what time has done to one row. */
 static int sqlite_age(struct sqlite_store *sqlite, struct sqlite_row *row, int64_t now_ms, struct store_sweep *sweep)
 {
+    enum record_state state_before = row->record.state;
     row->record.state = record_state_at(&row->record, now_ms);
+    store_note_move(&sqlite->store, state_before, row->record.state);
     if (row->record.state == RECORD_ABSENT) {
         store_window_close(&sqlite->store, &row->record);
         sweep->forgotten++;

@@ -25,6 +25,7 @@ static enum store_result recover_row(struct sqlite_store *sqlite, struct sqlite_
 {
     const struct record_outcome crash = { .kind = OUTCOME_UNKNOWN, .cause = CAUSE_CRASH };
     bool changed = false;
+    enum record_state state_before = row->record.state;
     if (!record_finish(&row->record, row->record.execution, &crash, retention, now_ms)) {
         return STORE_FAILED;
     }
@@ -32,6 +33,7 @@ static enum store_result recover_row(struct sqlite_store *sqlite, struct sqlite_
     if (code != SQLITE_OK) {
         return sqlite_failed(sqlite, "make a running command unknown", code);
     }
+    store_note_move(&sqlite->store, state_before, row->record.state);
     return changed ? STORE_OK : STORE_FAILED;
 }
 

@@ -163,6 +163,7 @@ int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice)
     *twice = false;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct view hash = column_view(statement, 1), id = column_view(statement, 2);
+        int state = sqlite3_column_int(statement, 3);
         if (hash.len != SQLITE_HASH_BYTES || id.len != COMMAND_ID_BYTES) {
             code = SQLITE_CORRUPT;
             break;
@@ -171,6 +172,9 @@ int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice)
         key_index_add(sqlite->ids, (const uint8_t *) id.ptr, sqlite3_column_int64(statement, 0));
         key_index_settle(sqlite->keys);
         key_index_settle(sqlite->ids);
+        if (state > RECORD_ABSENT && state < RECORD_STATE_COUNT) { /* else the row is refused when it is read */
+            store_note_there(&sqlite->store, (enum record_state) state);
+        }
     }
     int reset = sqlite3_reset(statement);
     if (code == SQLITE_DONE) {

@@ -14,7 +14,7 @@ static const char *const statement_sql[SQL_STATEMENT_COUNT] = {
     [SQL_ROLLBACK] = "ROLLBACK",
     [SQL_FIND_ROW] = "SELECT " ROW_COLUMNS " FROM commands WHERE row_id = ?1 AND hash = ?2",
     [SQL_FIND_ID] = "SELECT " ROW_COLUMNS " FROM commands WHERE row_id = ?1 AND command_id = ?2",
-    [SQL_ALL_KEYS] = "SELECT row_id, hash, command_id FROM commands ORDER BY row_id",
+    [SQL_ALL_KEYS] = "SELECT row_id, hash, command_id, state FROM commands ORDER BY row_id",
     [SQL_SAME_HASH] =
         "SELECT 1 FROM commands AS a, commands AS b WHERE a.row_id = ?1 AND b.row_id = ?2 AND a.hash = b.hash",
     [SQL_FIND_REQUEST] = "SELECT method, target FROM commands WHERE row_id = ?1 AND hash = ?2",

@@ -147,7 +147,7 @@ int sqlite_row_list_due(struct sqlite_store *sqlite, int64_t now_ms, struct sqli
 int sqlite_row_oldest_due(struct sqlite_store *sqlite, int64_t now_ms, int64_t *due_ms);
 int sqlite_row_list_running(struct sqlite_store *sqlite, struct sqlite_row *rows, unsigned limit, unsigned *count);
 int sqlite_row_request(struct sqlite_store *sqlite, const struct sqlite_row *row, char **request);
-/* Fills the indices of keys and of command ids. *twice: two rows have one hash, which nothing but damage explains. */
+/* Fills the indices of keys and of command ids, and counts the states. *twice: two rows have one hash, which nothing but damage explains. */
 int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice);
 /* The newest time in the newest rows; 0 when there is none. */
 int sqlite_row_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);

@@ -1,8 +1,8 @@
 /* store.c - the checking wrappers around every store, store time, and the fault points of the tests.
  *
  * Owns: the rules that no implementation may break (nothing after UNCERTAIN, nothing in a broken transaction), and
- * the clock that only moves forward. Not: how anything is stored. One thread at a time, but store_now,
- * store_window_start and store_window_told, which any thread may ask. */
+ * the clock that only moves forward, how many records there are in each state. Not: how anything is stored. One thread
+ * at a time, but store_now, store_window_start, store_window_told and store_records, which any thread may ask. */
 #include "server/store/store.h"
 
 #include "server/base/clock.h"
@@ -88,6 +88,42 @@ int64_t store_record_due(const struct record *record)
     }
 }
 
+/* --- how many records there are --- */
+
+uint64_t store_records(const struct store *store, enum record_state state)
+{
+    return __atomic_load_n(&store->records[state], __ATOMIC_RELAXED);
+}
+
+static void store_add_records(struct store *store, enum record_state state, int64_t more)
+{
+    __atomic_store_n(&store->records[state], store_records(store, state) + (uint64_t) more, __ATOMIC_RELAXED);
+}
+
+void store_note_there(struct store *store, enum record_state state)
+{
+    store_add_records(store, state, 1);
+}
+
+void store_note_move(struct store *store, enum record_state from, enum record_state to)
+{
+    if (from != RECORD_ABSENT) {
+        store->moved[from]--;
+    }
+    if (to != RECORD_ABSENT) {
+        store->moved[to]++;
+    }
+}
+
+static void store_settle_moves(struct store *store)
+{
+    for (int state = 0; state < RECORD_STATE_COUNT; state++) {
+        if (store->moved[state] != 0) {
+            store_add_records(store, (enum record_state) state, store->moved[state]);
+        }
+    }
+}
+
 /* --- fault points --- */
 
 void store_fault_plant(struct store *store, enum store_fault_point point, unsigned nth, enum store_result result,
@@ -142,6 +178,7 @@ enum store_result store_begin(struct store *store)
     }
     store->open = result == STORE_OK;
     store->broken = false;
+    memset(store->moved, 0, sizeof store->moved);
     store->down = store->down || result == STORE_UNCERTAIN;
     return result;
 }
@@ -155,7 +192,12 @@ enum store_result store_commit(struct store *store)
     }
     result = store_fault_meet(store, STORE_FAULT_COMMIT);
     if (result == STORE_OK) {
+        int64_t began_us = clock_monotonic_us();
         result = store->ops->commit(store);
+        store->commit_us = clock_monotonic_us() - began_us;
+        if (result == STORE_OK) {
+            store_settle_moves(store);
+        }
     } else if (result == STORE_UNCERTAIN && store->fault[STORE_FAULT_COMMIT].really) {
         (void) store->ops->commit(store); /* planted: done, and nobody is told */
     } else {

@@ -161,6 +161,9 @@ struct store {
     bool open;             /* between begin and commit or rollback */
     bool broken;           /* an operation of this transaction was FAILED or FULL: it can only be rolled back */
     struct store_fault fault[STORE_FAULT_COUNT];
+    int64_t commit_us;                    /* how long the newest commit took */
+    uint64_t records[RECORD_STATE_COUNT]; /* read it with store_records */
+    int64_t moved[RECORD_STATE_COUNT];    /* what the open transaction adds to them */
 };
 
 /* On refusal: NULL, `*exit_code` 73 or 74, and in `error` what was tried, on what, why it failed, what to do. */
@@ -173,6 +176,8 @@ int64_t store_now(const struct store *store);
 int64_t store_window_start(const struct store *store);
 /* The same as a time to tell: by the wall clock that was furthest ahead, so that no later start tells an earlier one. Any thread. */
 int64_t store_window_told(const struct store *store);
+/* How many records are in that state, as it was written: what time alone has done counts once the sweep came by. As of the newest commit. Any thread. */
+uint64_t store_records(const struct store *store, enum record_state state);
 
 /* Checking wrappers: refuse when down, remember UNCERTAIN, meet the fault points of the tests. Use these, not ops. After FAILED or FULL from an
  * operation (STALE is none) the rest of the transaction is refused as FAILED: roll it back. However commit ends, the transaction is over. A
@@ -210,6 +215,10 @@ void store_time_start(struct store *store, const struct store_options *options, 
                       int64_t wall_ahead_ms);
 /* A record is no longer told: whatever was claimed up to its end may be forgotten. */
 void store_window_close(struct store *store, const struct record *forgotten);
+/* The transaction writes a record in state `to` over one in state `from`; ABSENT: there was none, or it is removed. */
+void store_note_move(struct store *store, enum record_state from, enum record_state to);
+/* At open: a record that is there already. */
+void store_note_there(struct store *store, enum record_state state);
 /* When time next does something to the record as written: turns it into a tombstone, or frees the key. 0: never by age. */
 int64_t store_record_due(const struct record *record);
 /* What decide() is to be asked for a claim. */

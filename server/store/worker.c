@@ -24,6 +24,13 @@ enum {
     WAIT_MAX_MS = 30000, /* store_worker_options.wait_max_ms, when it is 0 */
 };
 
+const struct metrics_bounds store_commit_bounds = {
+    METRICS_MICROSECONDS,
+    14,
+    { 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000 },
+};
+const struct metrics_bounds store_batch_bounds = { 1, 11, { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024 } };
+
 struct store_worker {
     struct store *store;
     struct store_worker_options options;
@@ -55,11 +62,15 @@ static void worker_note(struct store_worker *worker, enum store_result result, s
     pthread_mutex_lock(&worker->lock);
     struct store_worker_figures *figures = &worker->figures;
     figures->tasks += tasks;
+    if (tasks > 0) {
+        metrics_observe(&figures->batch_tasks, &store_batch_bounds, tasks);
+    }
     figures->largest_batch = tasks > figures->largest_batch ? tasks : figures->largest_batch;
     figures->down = figures->down || down;
     figures->waited_keys = (unsigned) waited_count(worker->waited);
     if (result == STORE_OK && wrote) {
         figures->commits++;
+        metrics_observe(&figures->commit_time, &store_commit_bounds, (uint64_t) worker->store->commit_us);
         worker->last_commit_ms = clock_monotonic_ms();
     }
     pthread_mutex_unlock(&worker->lock);
@@ -294,6 +305,9 @@ void store_worker_figures(struct store_worker *worker, struct store_worker_figur
     pthread_mutex_lock(&worker->lock);
     *figures = worker->figures;
     figures->queued = (unsigned) store_batch_count(&worker->queued);
+    figures->queued_outcomes = (unsigned) worker->queued.outcomes.count;
+    figures->queued_claims = (unsigned) worker->queued.claims.count;
+    figures->queued_reads = (unsigned) worker->queued.reads.count;
     figures->last_commit_age_ms = clock_monotonic_ms() - worker->last_commit_ms;
     figures->sweep_behind_ms = backlog_behind_ms(&worker->backlog, store_now(worker->store));
     pthread_mutex_unlock(&worker->lock);

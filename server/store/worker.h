@@ -13,6 +13,7 @@
 #define NONBIS_SERVER_STORE_WORKER_H
 
 #include "server/base/loop.h"
+#include "server/base/metrics.h"
 #include "server/store/store.h"
 #include "server/store/waited.h"
 
@@ -59,11 +60,15 @@ struct store_worker_options {
 struct store_worker_figures {
     uint64_t commits, tasks, largest_batch, sweep_forgotten, sweep_expired;
     int64_t last_commit_age_ms; /* since the last transaction that wrote and was durable, or the probe below */
-    unsigned queued, waited_keys;
+    unsigned queued, queued_outcomes, queued_claims, queued_reads; /* not taken yet; the first is all of them */
+    unsigned waited_keys;
     int64_t
         sweep_behind_ms; /* for how long the oldest record that the last sweep left has been due; 0: none was left */
     bool down;
+    struct metrics_histogram commit_time; /* of the commits above that wrote, by store_commit_bounds */
+    struct metrics_histogram batch_tasks; /* tasks per batch, by store_batch_bounds */
 };
+extern const struct metrics_bounds store_commit_bounds, store_batch_bounds;
 
 /* Collects what one loop submits during a turn and hands it over before the loop waits: one wake-up of the store thread for all of it.
  * Own thread of the loop. */

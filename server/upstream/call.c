@@ -8,6 +8,7 @@
  * Callbacks come only from call_enter(), which the loop calls; functions that the caller calls leave work in `resting` instead.
  * While callbacks run the call may be aborted: then it is `gone`, and freed when call_enter() is left. */
 #include "server/base/memory.h"
+#include "server/base/metrics.h"
 #include "server/http/response_reader.h"
 #include "server/upstream/pool.h"
 
@@ -141,7 +142,7 @@ static void call_send(struct upstream_call *call)
         }
         if (!call->sent) {
             call->sent = true;
-            call->upstream->figures.sent++;
+            metrics_add(&call->upstream->figures.sent, 1);
         }
         size_t went;
         size_t left = call->front.len - call->front_sent;
@@ -374,7 +375,7 @@ static void call_on_opened(void *context)
 {
     struct upstream_call *call = context;
     call->connected = true;
-    call->upstream->figures.connects++;
+    metrics_add(&call->upstream->figures.connects, 1);
     call_enter(call, LOOP_WRITABLE);
 }
 

@@ -6,6 +6,7 @@
 
 #include "server/base/log.h"
 #include "server/base/memory.h"
+#include "server/base/metrics.h"
 
 #include <stdlib.h>
 
@@ -21,7 +22,7 @@ enum {
 static void pool_drop(struct upstream *upstream, struct connection *connection)
 {
     list_remove(&upstream->kept[connection->lane], &connection->node);
-    upstream->figures.kept--;
+    metrics_take(&upstream->figures.kept, 1);
     connection_close(connection);
 }
 
@@ -98,8 +99,8 @@ struct connection *pool_take(struct upstream *upstream, enum upstream_lane lane)
         return NULL;
     }
     list_remove(&upstream->kept[lane], node);
-    upstream->figures.kept--;
-    upstream->figures.reuses++;
+    metrics_take(&upstream->figures.kept, 1);
+    metrics_add(&upstream->figures.reuses, 1);
     return connection;
 }
 
@@ -118,7 +119,7 @@ void pool_keep(struct upstream *upstream, struct connection *connection, int64_t
     connection_own(connection, &pool_owner, connection);
     connection_want(connection, LOOP_READABLE);
     list_prepend(&upstream->kept[connection->lane], &connection->node);
-    upstream->figures.kept++;
+    metrics_add(&upstream->figures.kept, 1);
     if (!loop_timer_running(&upstream->sweep)) {
         loop_timer_start(&upstream->sweep, for_ms);
     }
@@ -171,5 +172,8 @@ void upstream_close(struct upstream *upstream)
 
 void upstream_figures(const struct upstream *upstream, struct upstream_figures *figures)
 {
-    *figures = upstream->figures;
+    figures->connects = metrics_read(&upstream->figures.connects);
+    figures->reuses = metrics_read(&upstream->figures.reuses);
+    figures->sent = metrics_read(&upstream->figures.sent);
+    figures->kept = metrics_read(&upstream->figures.kept);
 }

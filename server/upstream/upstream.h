@@ -33,7 +33,7 @@ struct upstream_options {
 
 struct upstream_figures {
     uint64_t connects, reuses, sent; /* sent: calls whose first byte was handed over */
-    unsigned kept;
+    uint64_t kept;                   /* now */
 };
 
 /* What a URL means, without connecting. False and a sentence when it does not parse. */
@@ -46,6 +46,7 @@ bool upstream_parse_url(const char *url, struct upstream_target *target, struct 
 struct upstream *upstream_open(struct loop *loop, const struct upstream_options *options, struct buf *error);
 /* Closes kept connections. No call may be running, so never from inside `end`. */
 void upstream_close(struct upstream *upstream);
+/* Any thread. */
 void upstream_figures(const struct upstream *upstream, struct upstream_figures *figures);
 
 struct upstream_end {

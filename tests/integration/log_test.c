@@ -167,6 +167,215 @@ START_TEST(a_pass_through_line_has_a_word_a_reason_and_the_request)
 }
 END_TEST
 
+/* --- the record before and after an attempt, and where its time went --- */
+
+/* The `times`-th line about a keyed request, which is the newest. */
+static void exchange_line(int times)
+{
+    ck_assert(daemon_wait_logged_times(&rig.nonbis, " exchange ", times));
+    (void) line_with(" exchange ");
+}
+
+static const struct peer_step usual[] = { { PEER_BODY, NULL, 0 },
+                                          { PEER_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                          PEER_END };
+static const struct peer_step reset[] = { { PEER_BODY, NULL, 0 }, { PEER_RESET, NULL, 0 }, PEER_END };
+static const struct peer_step busy[] = { { PEER_BODY, NULL, 0 },
+                                         { PEER_SEND, "HTTP/1.1 429 Busy\r\nContent-Length: 0\r\n\r\n", 0 },
+                                         PEER_END };
+static const struct peer_step held[] = { { PEER_BODY, NULL, 0 },
+                                         { PEER_WAIT, NULL, 0 },
+                                         { PEER_SEND, "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok", 0 },
+                                         PEER_END };
+static const struct peer_step held_and_busy[] = { { PEER_BODY, NULL, 0 },
+                                                  { PEER_WAIT, NULL, 0 },
+                                                  { PEER_SEND, "HTTP/1.1 429 Busy\r\nContent-Length: 0\r\n\r\n", 0 },
+                                                  PEER_END };
+
+/* One after the other. */
+static const struct state_row {
+    const char *key, *fields, *body; /* NULL: too large a body */
+    const struct peer_step *script;
+    int status;
+    const char *word, *result, *states;
+    bool looked, forwarded; /* a time that is not 0 */
+} state_rows[] = {
+    { "k-1", "", "x", usual, 200, "executed", " result=executed ", " before=not_seen after=completed ", true, true },
+    { "k-1", "", "x", usual, 200, "replayed", " result=replayed ", " before=completed after=completed ", true, false },
+    { "k-1", "", "y", usual, 422, "refused", " problem=key-reused ", " before=completed after=completed ", true,
+      false },
+    { "k-1", "Authorization: b\r\n", "x", usual, 422, "refused", " differs=credentials ",
+      " before=completed after=completed ", true, false },
+    { "k-2", "", "x", reset, 504, "unknown", " result=unknown ", " before=not_seen after=unknown ", true, true },
+    { "k-2", "", "x", usual, 504, "unknown", " result=unknown ", " before=unknown after=unknown ", true, false },
+    { "k-3", "", "x", busy, 429, "not-executed", " result=not-executed ", " before=not_seen after=released ", true,
+      true },
+    { "k-3", "", "y", usual, 422, "refused", " problem=key-reused ", " before=released after=released ", true, false },
+    { "k-3", "", "x", usual, 200, "executed", " execution=2 ", " before=released after=completed ", true, true },
+    { "k-4", "", "x", usual, 422, "refused", " problem=key-voided ", " before=voided after=voided ", true, false },
+    { "k-5", "", NULL, usual, 413, "refused", " problem=body-too-large ", "", false, false },
+};
+enum { STATE_ROWS = sizeof state_rows / sizeof state_rows[0] };
+
+static void expect_state_row(const struct state_row *row)
+{
+    HOLDS(row->result);
+    if (row->states[0] != '\0') {
+        HOLDS(row->states);
+    } else {
+        LACKS(" before=");
+        LACKS(" after=");
+    }
+    if (row->looked) {
+        LACKS(" claim_us=0 ");
+    } else {
+        HOLDS(" claim_us=0 ");
+    }
+    if (row->forwarded) {
+        LACKS(" upstream_us=0 ");
+        LACKS(" store_us=0 ");
+    } else {
+        HOLDS(" upstream_us=0 store_us=0 ");
+    }
+    HOLDS(" claim_us=");
+    HOLDS(" upstream_us=");
+    HOLDS(" store_us=");
+    HOLDS(" total_us=");
+    LACKS("_us=-");
+    LACKS(" total_us=0");
+    LACKS(" waited_us=");
+    LACKS(" loop=");
+}
+
+START_TEST(a_line_tells_the_record_before_and_after_and_where_the_time_went)
+{
+    char large[2048];
+    /* Chunked, so that it is an exchange before it is too large. */
+    int large_len = snprintf(large, sizeof large,
+                             "POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k-5\r\nTransfer-Encoding: chunked"
+                             "\r\n\r\n401\r\n%01025d\r\n0\r\n\r\n",
+                             0);
+    const char *const more[] = { "--set", "server.loops=1", "--set", "body_max=1KiB", NULL };
+    rig_start(&rig, more);
+    struct http_answer voided =
+        http_request(rig.address, "POST", "/_nonbis/v1/command/void", "Idempotency-Key: k-4\r\n", "");
+    ck_assert_int_eq(voided.status, 200);
+    http_answer_free(&voided);
+    for (int i = 0; i < STATE_ROWS; i++) {
+        const struct state_row *row = &state_rows[i];
+        char fields[256];
+        struct http_answer answer;
+        peer_script_default(rig.peer, row->script);
+        (void) snprintf(fields, sizeof fields, "Idempotency-Key: %s\r\n%s", row->key, row->fields);
+        if (row->body != NULL) {
+            answer = http_request(rig.address, "POST", "/orders", fields, row->body);
+        } else {
+            int fd = http_connect(rig.address);
+            ck_assert(http_send(fd, large, (size_t) large_len));
+            answer = http_receive(fd, false, NULL);
+            close(fd);
+        }
+        RIG_EXPECT(answer, row->status, row->word);
+        http_answer_free(&answer);
+        exchange_line(i + 1);
+        expect_state_row(row);
+    }
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(an_expired_command_is_expired_before_and_after)
+{
+    const char *const more[] = { "--set", "ttl=1s", NULL };
+    int count = 0, status = 200;
+    rig_start(&rig, more);
+    while (status == 200) { /* executed, then replayed for a second */
+        struct http_answer answer = http_post(rig.address, "/orders", "k", "x");
+        status = answer.status;
+        http_answer_free(&answer);
+        count++;
+    }
+    ck_assert_int_eq(status, 422);
+    exchange_line(count);
+    HOLDS(" problem=key-expired ");
+    HOLDS(" before=expired after=expired ");
+    rig_end(&rig);
+}
+END_TEST
+
+static int post(const char *fields)
+{
+    char request[256];
+    int fd = http_connect(rig.address);
+    int len =
+        snprintf(request, sizeof request,
+                 "POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k\r\n%sContent-Length: 1\r\n\r\nx", fields);
+    ck_assert(fd >= 0 && http_send(fd, request, (size_t) len));
+    return fd;
+}
+
+static void expect_at(int fd, int status, const char *word)
+{
+    struct http_answer answer = http_receive(fd, false, NULL);
+    RIG_EXPECT(answer, status, word);
+    http_answer_free(&answer);
+    close(fd);
+}
+
+/* How the command ends that somebody waits for; the first caller is on loop 0, the waiter on loop 1. */
+static const struct {
+    const struct peer_step *script;
+    int first_status;
+    const char *first_word;
+    int status;
+    const char *word, *result, *states;
+} wait_rows[] = {
+    { held, 201, "executed", 201, "replayed", " result=replayed ", " before=in_progress after=completed " },
+    { held_and_busy, 429, "not-executed", 429, "not-executed", " result=not-executed ",
+      " before=in_progress after=released " },
+};
+
+START_TEST(whoever_waited_tells_for_how_long_and_what_came_of_the_other_one)
+{
+    const char *const more[] = { "--set", "server.loops=2", "--log-level", "debug", NULL };
+    rig_start(&rig, more);
+    peer_script_default(rig.peer, wait_rows[_i].script);
+    int first = post("");
+    ck_assert(peer_wait_stalled(rig.peer, 1));
+    int waiter = post("Prefer: wait=20\r\n");
+    ck_assert(daemon_wait_logged(&rig.nonbis, "waits for the end"));
+    /* A third one, again on loop 0, is told at once; a fourth waits in vain for one second, on loop 1. */
+    expect_at(post(""), 409, "in-progress");
+    exchange_line(1);
+    HOLDS(" result=in-progress ");
+    HOLDS(" before=in_progress after=in_progress ");
+    HOLDS(" upstream_us=0 store_us=0 ");
+    HOLDS(" loop=0\n");
+    LACKS(" waited_us=");
+    LACKS(" claim_us=0 ");
+    expect_at(post("Prefer: wait=1\r\n"), 409, "in-progress");
+    exchange_line(2);
+    HOLDS(" result=in-progress ");
+    HOLDS(" before=in_progress after=in_progress ");
+    HOLDS(" loop=1\n");
+    const char *waited = strstr(line, " waited_us=");
+    ck_assert_ptr_nonnull(waited);
+    long waited_us = strtol(waited + strlen(" waited_us="), NULL, 10);
+    ck_assert_msg(waited_us >= 990000 && waited_us < 20000000, "waited %ld us: %s", waited_us, line);
+    peer_release(rig.peer, 1);
+    expect_at(first, wait_rows[_i].first_status, wait_rows[_i].first_word);
+    expect_at(waiter, wait_rows[_i].status, wait_rows[_i].word);
+    ck_assert(daemon_wait_logged_times(&rig.nonbis, " exchange ", 4));
+    (void) line_with(wait_rows[_i].states);
+    HOLDS(wait_rows[_i].result);
+    HOLDS(" waited_us=");
+    HOLDS(" upstream_us=0 store_us=0 ");
+    HOLDS(" loop=1\n");
+    LACKS(" execution=");
+    rig_end(&rig);
+}
+END_TEST
+
 /* The disk is a small file system of this test's own. */
 START_TEST(a_full_disk_is_told_once_and_every_refused_claim_is_one_line)
 {
@@ -218,6 +427,10 @@ SUITE(log_lines)
     CASE(suite, an_outcome_that_nobody_knows_is_a_warning);
     CASE(suite, a_refusal_names_method_path_and_request);
     CASE(suite, a_pass_through_line_has_a_word_a_reason_and_the_request);
+    CASE(suite, a_line_tells_the_record_before_and_after_and_where_the_time_went);
+    CASE(suite, an_expired_command_is_expired_before_and_after);
+    CASE_LOOP(suite, whoever_waited_tells_for_how_long_and_what_came_of_the_other_one,
+              sizeof wait_rows / sizeof wait_rows[0]);
     CASE(suite, a_full_disk_is_told_once_and_every_refused_claim_is_one_line);
     return suite;
 }

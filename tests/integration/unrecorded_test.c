@@ -1,5 +1,6 @@
 /* unrecorded_test.c - the store has no room when an outcome is there (docs/contract.md sections 6 and 11): the client still gets the real answer, marked
  * unrecorded; the outcome is kept in memory and recorded as soon as there is room. The disk is a small file system of this test's own. */
+#include "tests/support/exposition.h"
 #include "tests/support/rig.h"
 
 #include <fcntl.h>
@@ -73,6 +74,15 @@ START_TEST(an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_recorded_o
     RIG_EXPECT(running, 409, "in-progress");
     ck_assert_int_eq(unlink(ballast), 0);
     ck_assert(daemon_wait_logged(&rig.nonbis, "is recorded now"));
+    /* The line, and the counts, tell of it once; what is in the store now is complete. */
+    ck_assert(daemon_logged(&rig.nonbis, " before=not_seen after=in_progress "));
+    ck_assert(daemon_logged(&rig.nonbis, " upstream_status=201 store_result=full "));
+    struct http_answer page = http_request(rig.nonbis.admin, "GET", "/metrics", NULL, NULL);
+    ck_assert(exposition_has(page.body, "nonbis_requests_total{route=\"POST /*\",result=\"unrecorded\"} 1"));
+    ck_assert(exposition_has(page.body, "nonbis_unknown_total{cause=\"unrecorded\"} 1"));
+    ck_assert(exposition_has(page.body, "nonbis_records{state=\"completed\"} 2"));
+    ck_assert(exposition_has(page.body, "nonbis_records{state=\"in_progress\"} 0"));
+    http_answer_free(&page);
     struct http_answer again = http_post(rig.address, "/orders", "k-1", "x");
     RIG_EXPECT(again, 201, "replayed");
     ck_assert_uint_eq(again.body_len, 500000);

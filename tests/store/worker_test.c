@@ -143,6 +143,14 @@ START_TEST(everything_queued_is_one_batch_with_outcomes_first_one_commit_and_one
     ck_assert_uint_eq(figures.tasks, 7);
     ck_assert_uint_eq(figures.largest_batch, 5);
     ck_assert_uint_eq(figures.commits, 2); /* those that wrote */
+    uint64_t timed = 0;
+    for (int i = 0; i <= METRICS_BOUNDS_MAX; i++) {
+        timed += figures.commit_time.counts[i];
+    }
+    ck_assert_uint_eq(timed, 2);
+    ck_assert_uint_eq(figures.batch_tasks.counts[0], 2); /* of 1 */
+    ck_assert_uint_eq(figures.batch_tasks.counts[3], 1); /* of 5 to 8 */
+    ck_assert_uint_eq(figures.batch_tasks.sum, 7);
     ck_assert_uint_eq(figures.queued, 0);
     ck_assert(!figures.down);
     task_free(2);
@@ -175,6 +183,9 @@ START_TEST(claims_and_reads_have_budgets_of_their_own_and_outcomes_are_never_ref
     struct store_worker_figures figures;
     store_worker_figures(worker, &figures);
     ck_assert_uint_eq(figures.queued, 105);
+    ck_assert_uint_eq(figures.queued_outcomes, 100);
+    ck_assert_uint_eq(figures.queued_claims, 2);
+    ck_assert_uint_eq(figures.queued_reads, 3);
     gate_hold(false);
     wait_done(107);
     ck_assert_int_eq(tasks[10].task.result, STORE_OK);

@@ -202,7 +202,8 @@ static void check_row(const struct row *row, const char *request)
     ck_assert_msg(strstr(call.reason, row->says) != NULL, "%s: it says \"%s\"", row->name, call.reason);
     probe_expect_body(&call, row->body);
     struct upstream_figures figures = probe_figures(&probe);
-    ck_assert_msg(row->kept == KEPT_OR_NOT || figures.kept == row->kept, "%s: %u kept", row->name, figures.kept);
+    ck_assert_msg(row->kept == KEPT_OR_NOT || figures.kept == row->kept, "%s: %u kept", row->name,
+                  (unsigned) figures.kept);
     ck_assert_uint_eq(figures.connects, 1);
     ck_assert_uint_eq(figures.sent, 1);
     /* Whatever else was going to be sent would have been sent before the connections closed. */
