@@ -4,6 +4,7 @@
 #   OUT=build     where the programs are; everything is written to $OUT/bench, wrk's own words to $OUT/bench/raw.txt
 #   ROUNDS=5      rounds, each of them proxy_pass, first-time, replay; the median of the rounds' ratios counts
 #   LOGS=off      a line per request: off on both sides, or on on both sides
+#   LOOPS=1       nonbisd's threads that serve clients (setting server.loops)
 #   SECONDS_EACH=3
 #   BENCH_DIR     where nonbisd's store is ($OUT/bench/store): the speed of its disk is part of the figures
 #
@@ -14,6 +15,7 @@ cd "$(dirname "$0")/.." || exit 2
 out=${OUT:-build}
 rounds=${ROUNDS:-5}
 logs=${LOGS:-off}
+loops=${LOOPS:-1}
 seconds=${SECONDS_EACH:-3}
 dir=$PWD/$out/bench
 case $out in /*) dir=$out/bench ;; esac
@@ -98,7 +100,7 @@ start_nonbisd() {
     rm -rf "$store" "$dir/nonbisd.log"
     mkdir -p "$store"
     "$out/nonbisd" --upstream "http://127.0.0.1:$upstream_port" --listen 127.0.0.1:0 --admin 127.0.0.1:0 \
-        --store "$store/nonbis.db" --log-level "$([ "$logs" = on ] && echo info || echo warn)" 2>"$dir/nonbisd.log" &
+        --store "$store/nonbis.db" --set "server.loops=$loops" --log-level "$([ "$logs" = on ] && echo info || echo warn)" 2>"$dir/nonbisd.log" &
     nonbisd_pid=$!
     pids+=("$nonbisd_pid")
     until_true 10 nonbisd_started || die "nonbisd did not say where it listens"
@@ -208,7 +210,7 @@ replay_ratio=()
 leaked=0
 start_upstream
 start_nginx
-echo "logs of single requests: $logs, on both sides"
+echo "logs of single requests: $logs, on both sides; loops: $loops"
 echo "machine: $(nproc) processors, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r); $(date -u +%Y-%m-%d)"
 
 start_nonbisd

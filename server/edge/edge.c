@@ -36,6 +36,42 @@ static const char TOO_MANY[] = "HTTP/1.1 503 Service Unavailable\r\n"
 
 /* --- running --- */
 
+bool connection_has_read_all(const struct edge_connection *connection)
+{
+    char byte;
+    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void connection_look_later(struct edge_connection *connection)
+{
+    if (connection->answered.next == NULL) { /* several of a pipeline may end in one MHD_run */
+        list_append(&connection->edge->answered, &connection->answered);
+    }
+}
+
+static void connection_look_not(struct edge_connection *connection)
+{
+    if (connection->answered.next != NULL) {
+        list_remove(&connection->edge->answered, &connection->answered);
+    }
+}
+
+/* An end that arrived together with the request raises no event of its own (edge-triggered epoll, and a short read counts as having read
+ * everything): without this look the connection would stay open until client_idle. A request that was read ahead, behind the one that has
+ * ended, has begun by now, and is answered first. */
+static void edge_look_at_answered(struct edge *edge)
+{
+    struct list_node *node;
+    while ((node = list_first(&edge->answered)) != NULL) {
+        struct edge_connection *connection = LIST_ITEM(node, struct edge_connection, answered);
+        connection_look_not(connection);
+        bool waits_for_head = connection->request == NULL || connection->request->phase == REQUEST_HEAD;
+        if (waits_for_head && (edge->quiescing || connection_has_read_all(connection))) {
+            (void) shutdown(connection->fd, SHUT_RDWR);
+        }
+    }
+}
+
 void edge_run_soon(struct edge *edge)
 {
     if (!edge->freeing && !loop_timer_running(&edge->soon)) {
@@ -47,6 +83,7 @@ static void edge_run(struct edge *edge)
 {
     loop_timer_stop(&edge->soon);
     (void) MHD_run(edge->daemon);
+    edge_look_at_answered(edge);
     MHD_UNSIGNED_LONG_LONG after_ms;
     if (MHD_get_timeout(edge->daemon, &after_ms) != MHD_YES) {
         return;
@@ -143,6 +180,7 @@ static void connection_on_change(void *cls, struct MHD_Connection *mhd, void **s
     struct edge_connection *connection = *slot;
     *slot = NULL;
     atomic_fetch_sub(edge->count, 1);
+    connection_look_not(connection);
     list_remove(&edge->connections, &connection->node);
     free(connection);
 }
@@ -207,6 +245,7 @@ struct edge *edge_new(struct loop *loop, const struct edge_options *options, con
     edge->context = context;
     edge->count = options->connections != NULL ? options->connections : &edge->own_count;
     list_init(&edge->connections);
+    list_init(&edge->answered);
     list_init(&edge->lingers);
     loop_timer_init(&edge->soon, loop, edge_on_soon, edge);
     loop_timer_init(&edge->later, loop, edge_on_soon, edge);

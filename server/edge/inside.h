@@ -32,6 +32,7 @@ struct edge {
     struct loop_timer soon;   /* something was resumed: run in the next turn, which does not wait */
     struct loop_timer later;  /* libmicrohttpd's own timeouts, and ours */
     struct list connections;  /* struct edge_connection, by start of what they wait for */
+    struct list answered;     /* struct edge_connection whose request has ended within this MHD_run */
     atomic_uint *count;       /* of connections, this edge's or all that share it */
     atomic_uint own_count;
     struct list lingers;     /* struct edge_linger */
@@ -43,7 +44,7 @@ struct edge {
 };
 
 struct edge_connection {
-    struct list_node node;
+    struct list_node node, answered; /* in the edge's two lists */
     struct edge *edge;
     int fd; /* libmicrohttpd's */
     char peer[EDGE_PEER_BYTES];
@@ -111,6 +112,10 @@ struct edge_request {
 /* edge.c */
 void edge_run_soon(struct edge *edge);
 void connection_set_deadline(struct edge_connection *connection, int64_t after_ms); /* 0: none */
+/* The client has closed its sending half, and everything it sent was read. */
+bool connection_has_read_all(const struct edge_connection *connection);
+/* Its request has ended: whether another one can come is looked at when libmicrohttpd has done what it can with what it has read. */
+void connection_look_later(struct edge_connection *connection);
 
 /* request.c */
 void *request_on_uri(void *cls, const char *uri, struct MHD_Connection *mhd);

@@ -92,13 +92,6 @@ void request_reset_connection(struct edge_request *request)
     }
 }
 
-/* The client has closed its sending half, and everything it sent was read. */
-static bool request_has_read_all(const struct edge_request *request)
-{
-    char byte;
-    return recv(request->connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 /* A resumed connection is read from before it is asked for its answer, and an end found there closes it without one: a client that
  * has closed its sending half would get nothing, although the request was carried out. Connections with a timeout of their own are
  * asked first, so such a client's gets one. */
@@ -108,7 +101,7 @@ void request_resume(struct edge_request *request)
         return;
     }
     request->suspended = false;
-    if (!request->cut && request_has_read_all(request)) {
+    if (!request->cut && connection_has_read_all(request->connection)) {
         (void) MHD_set_connection_option(request->mhd, MHD_CONNECTION_OPTION_TIMEOUT, request->edge->idle_s + 1);
     }
     MHD_resume_connection(request->mhd);
@@ -304,10 +297,8 @@ void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, en
                      (request->reply == REPLY_QUEUED && how == MHD_REQUEST_TERMINATED_COMPLETED_OK && !request->cut);
     if (request->answered_early && delivered) {
         linger_start(edge, fcntl(request->connection->fd, F_DUPFD_CLOEXEC, 0));
-    } else if (edge->quiescing || request_has_read_all(request)) {
-        /* An end that arrived together with the request raises no event of its own (edge-triggered epoll, and a short read counts as
-         * having read everything): without this look the connection would stay open until client_idle. */
-        (void) shutdown(request->connection->fd, SHUT_RDWR);
+    } else {
+        connection_look_later(request->connection);
     }
     if (request->announced) {
         edge->request_count--;

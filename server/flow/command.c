@@ -248,16 +248,31 @@ enum edge_take command_start(struct flow *flow, const struct command_start *star
     return EDGE_COLLECT;
 }
 
-void command_stop_all(struct flow *flow)
+size_t command_stop_all(struct flow *flow)
 {
+    size_t running = 0;
     struct list_node *node = flow->exchanges.head.next;
     while (node != &flow->exchanges.head) {
         struct exchange *x = LIST_ITEM(node, struct exchange, node);
         node = node->next; /* the event may free this one, and no other */
+        running += x->phase == PHASE_FORWARDING ? 1 : 0;
         if (x->phase == PHASE_READING) {
             edge_reply_cut(x->client); /* the rest of its body may never come, and nothing has happened yet */
         } else {
             exchange_event(x, EVENT_STOP);
+        }
+    }
+    return running;
+}
+
+void command_stop_waiting(struct flow *flow)
+{
+    struct list_node *node = flow->exchanges.head.next;
+    while (node != &flow->exchanges.head) {
+        struct exchange *x = LIST_ITEM(node, struct exchange, node);
+        node = node->next; /* as above */
+        if (x->phase == PHASE_WAITING) {
+            exchange_event(x, EVENT_ANSWER_DEADLINE);
         }
     }
 }

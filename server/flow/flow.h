@@ -40,7 +40,7 @@ struct flow {
     unsigned reading;    /* exchanges whose request is still arriving: no drain waits for them */
 
     bool draining;
-    bool stopped;                 /* the drain is over: nothing is sent any more */
+    bool stopped;                 /* the drain is over, or all is done: nothing is sent any more */
     const char *draining_reason;  /* "draining" or "store" */
     void (*quiet)(void *context); /* called whenever the last exchange or relay has ended */
     void *quiet_context;
@@ -78,8 +78,10 @@ struct command_start {
     struct view host;
 };
 enum edge_take command_start(struct flow *flow, const struct command_start *start);
-/* The drain is over: every exchange is told to end. */
-void command_stop_all(struct flow *flow);
+/* The drain is over: every exchange is told to end. Returns how many were being executed. */
+size_t command_stop_all(struct flow *flow);
+/* Who waits for somebody else's execution is told that it runs. */
+void command_stop_waiting(struct flow *flow);
 
 /* --- relay.c --- */
 struct relay_start {

@@ -1,4 +1,4 @@
-/* own_wait.c - a status query with Prefer: wait=N is held while its command is in progress (docs/contract.md 7.5). Loop thread.
+/* own_wait.c - a status query with Prefer: wait=N is held while its command is in progress (docs/contract.md 7.3). Loop thread.
  *
  * It is a waiter like a repeat that waits, and counts as one. When the execution has ended, or the wait, the record is looked up again, so that what is
  * told is what is there then. */

@@ -43,7 +43,8 @@ static void part_on_quiet(void *context)
         return;
     }
     part->is_closing = true;
-    command_stop_all(flow); /* what is left has not arrived whole: nothing has happened yet */
+    flow->stopped = true; /* what comes from now on could not be answered, since its connection is being closed */
+    (void) command_stop_all(flow); /* what is left has not arrived whole: nothing has happened yet */
     edge_quiesce(part->shard->edge);
     if (part->admin != NULL) {
         edge_quiesce(part->admin);
@@ -74,12 +75,11 @@ static void part_deliver_cut(struct loop_message *message)
     if (part->is_closing) {
         return; /* nothing is left to be cut */
     }
-    size_t running = flow->exchanges.count - flow->reading;
     flow->stopped = true;
+    size_t relays = flow->relays.count, running = command_stop_all(flow);
     log_message(LOG_WARN, "stop",
                 "drain_timeout is over: %zu command%s recorded unknown, %zu pass-through request%s cut", running,
-                running == 1 ? " is" : "s are", flow->relays.count, flow->relays.count == 1 ? " is" : "s are");
-    command_stop_all(flow);
+                running == 1 ? " is" : "s are", relays, relays == 1 ? " is" : "s are");
     own_stop_all(flow);
     relay_stop_all(flow);
     late_drop_all(flow);
@@ -90,6 +90,14 @@ static void part_deliver_close(struct loop_message *message)
     struct stop_part *part = LIST_ITEM(message, struct stop_part, close);
     part->close_ordered = true;
     part_check_quiet(part);
+}
+
+/* Every wait that the store had agreed to was begun before this: what it answers now is that it is down. */
+static void part_deliver_forsaken(struct loop_message *message)
+{
+    struct flow *flow = &LIST_ITEM(message, struct stop_part, forsaken)->shard->flow;
+    command_stop_waiting(flow);
+    own_stop_all(flow);
 }
 
 static void part_deliver_end(struct loop_message *message)
@@ -190,6 +198,9 @@ static void stop_deliver_store_failed(struct loop_message *message)
         "then the process exits %d to be started again",
         STOP_EXIT_STORE);
     stop_begin(stop, "store", "the store failed", STOP_EXIT_STORE);
+    for (unsigned i = 0; i < stop->shards->count; i++) {
+        loop_post(stop->shards->items[i].loop, &stop->parts[i].forsaken);
+    }
 }
 
 void stop_on_store_failed(void *context)
@@ -213,6 +224,7 @@ void stop_init(struct stop *stop, struct shards *shards)
         part->cut.deliver = part_deliver_cut;
         part->close.deliver = part_deliver_close;
         part->end.deliver = part_deliver_end;
+        part->forsaken.deliver = part_deliver_forsaken;
         part->quiet.deliver = stop_deliver_quiet;
         part->closed.deliver = stop_deliver_closed;
         loop_timer_init(&part->closing, shard->loop, part_on_closing, part);

@@ -4,6 +4,7 @@
  *   draining -- nothing runs           --> closing    no new connections, idle ones closed, last answers leave
  *   draining -- drain_timeout          --> stopped    running commands are recorded unknown and told so, pass-through is cut; then closing
  *   closing -- the last answers left   --> the loops end
+ *   any -- store failed                --> those that wait for an outcome are answered, since nobody will tell them of it
  *   any -- a second signal             --> the process leaves at once; nothing durable is lost */
 #ifndef NONBIS_SERVER_FLOW_STOP_H
 #define NONBIS_SERVER_FLOW_STOP_H
@@ -16,6 +17,7 @@ struct stop_part {
     struct shard *shard;
     struct edge *admin;                         /* the operators', on the first loop; may be NULL */
     struct loop_message drain, cut, close, end; /* orders to it */
+    struct loop_message forsaken;               /* likewise: the store failed, nobody will be told of an outcome */
     struct loop_message quiet, closed;          /* its reports */
     struct loop_timer closing;
     int64_t closing_since_ms;

@@ -141,6 +141,44 @@ START_TEST(an_end_that_comes_together_with_the_request_is_noticed)
 }
 END_TEST
 
+#define ASK(query) "GET /whole?" query " HTTP/1.1\r\nHost: h\r\n\r\n"
+
+static const struct {
+    const char *text; /* sent `times`, then `rest`, then the end */
+    int times;
+    const char *rest;
+    int answers;
+} half_closed_pipelines[] = {
+    { ASK("1") ASK("2") ASK("3"), 1, "", 3 },
+    { ASK("1"), 300, "", 300 }, /* more than is read at a time */
+    { ASK("1") "POST /whole HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", 1, ASK("3"), 3 },
+    { ASK("1"), 1, "GET /wh", 1 },
+    { ASK("1"), 1, "GET /whole HTTP/1.1\r\nHos", 1 },
+    { ASK("1") ASK("2"), 1, "GET /whole HTTP/1.1\r\nHost: h\r\n", 2 },
+};
+
+/* What was sent whole is answered, and an unfinished rest does not keep the connection. */
+START_TEST(requests_behind_one_another_are_answered_to_a_client_that_closed_its_sending_half)
+{
+    struct stage stage;
+    struct client client;
+    stage_start(&stage);
+    client_connect(&client, &stage);
+    for (int i = 0; i < half_closed_pipelines[_i].times; i++) {
+        client_send(&client, half_closed_pipelines[_i].text);
+    }
+    client_send(&client, half_closed_pipelines[_i].rest);
+    ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
+    for (int i = 0; i < half_closed_pipelines[_i].answers; i++) {
+        client_ask(&client, "", "GET", 200, "");
+    }
+    ck_assert(client_sees_end(&client));
+    ck_assert_uint_eq(stage_count(&stage, "gone delivered"), (unsigned) half_closed_pipelines[_i].answers);
+    client_close(&client);
+    stage_stop(&stage);
+}
+END_TEST
+
 START_TEST(quiescing_closes_idle_connections_and_lets_parked_requests_be_answered)
 {
     struct stage stage;
@@ -345,6 +383,8 @@ SUITE(edge_departure)
     CASE_LOOP(suite, a_client_that_closed_its_sending_half_still_gets_its_answer,
               sizeof half_closes / sizeof half_closes[0]);
     CASE(suite, an_end_that_comes_together_with_the_request_is_noticed);
+    CASE_LOOP(suite, requests_behind_one_another_are_answered_to_a_client_that_closed_its_sending_half,
+              sizeof half_closed_pipelines / sizeof half_closed_pipelines[0]);
     CASE(suite, quiescing_closes_idle_connections_and_lets_parked_requests_be_answered);
     CASE(suite, closing_an_edge_with_requests_in_every_phase_cuts_them_and_does_not_abort);
     CASE(suite, a_connection_over_the_limit_gets_503_and_room_comes_back);

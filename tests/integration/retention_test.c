@@ -109,6 +109,7 @@ static const struct life {
 #define FORGOTTEN "sweep message=\"expired=0 forgotten=1 "
 #define EXPIRED "sweep message=\"expired=1 forgotten=0 "
 #define COMPLETED_AT "\"created_at\":\"2030-01-01T00:00:00.000Z\",\"completed_at\":\"2030-01-01T00:01:00.000Z\","
+#define CRASHED_AT "\"created_at\":\"2030-01-01T00:00:00.000Z\",\"completed_at\":null,"
 #define TWO_ENDS COMPLETED_AT "\"expires_at\":\"2030-01-02T00:01:00.000Z\",\"cause\":null"
 #define TWO_PAY_ENDS COMPLETED_AT "\"expires_at\":\"2030-01-01T01:01:00.000Z\",\"cause\":null"
 #define IS_COMPLETED "\"state\":\"completed\",\"executed\":\"yes\",\"executions\":1,"
@@ -175,9 +176,9 @@ static const struct life {
       .crash = true,
       .executions = 1,
       .stages = { { 30 * MOVED_DAY - 1, "x", 504, "unknown", ":outcome-unknown\"", NULL, IS_UNKNOWN,
-                    COMPLETED_AT "\"expires_at\":null,\"cause\":\"crash\"", NULL },
-                  { 30 * MOVED_DAY, "x", 422, "refused", ":key-expired\"", NULL, IS_LOST, COMPLETED_AT, EXPIRED },
-                  { 60 * MOVED_DAY - 1, "x", 422, "refused", ":key-expired\"", NULL, IS_LOST, COMPLETED_AT, NULL },
+                    CRASHED_AT "\"expires_at\":null,\"cause\":\"crash\"", NULL },
+                  { 30 * MOVED_DAY, "x", 422, "refused", ":key-expired\"", NULL, IS_LOST, CRASHED_AT, EXPIRED },
+                  { 60 * MOVED_DAY - 1, "x", 422, "refused", ":key-expired\"", NULL, IS_LOST, CRASHED_AT, NULL },
                   { 60 * MOVED_DAY, "y", 200, "executed", NULL, "Sun, 03 Mar 2030 00:01:00 GMT", NULL,
                     "\"created_at\":\"2030-03-02T00:01:00.000Z\"", FORGOTTEN } } },
     { .what = "released",

@@ -102,15 +102,16 @@ struct input {
     bool closed, reset;
 };
 
-static bool input_byte(struct input *in, char *byte)
+/* What has arrived so far, at least a byte, without taking it. 0: the connection has ended. */
+static size_t input_peek(struct input *in, char *bytes, size_t size)
 {
-    ssize_t got = recv(in->fd, byte, 1, 0);
-    if (got == 1) {
-        return true;
+    ssize_t got = recv(in->fd, bytes, size, MSG_PEEK);
+    if (got > 0) {
+        return (size_t) got;
     }
     in->closed = true;
     in->reset = got < 0 && errno == ECONNRESET;
-    return false;
+    return 0;
 }
 
 static bool input_bytes(struct input *in, char *bytes, size_t len, size_t *got)
@@ -128,24 +129,27 @@ static bool input_bytes(struct input *in, char *bytes, size_t len, size_t *got)
     return true;
 }
 
-/* Reads up to and without `end`. NULL when the connection ended first. */
+/* Reads up to and without `end`, and nothing behind it. NULL when the connection ended first. */
 static char *input_until(struct input *in, const char *end)
 {
-    size_t size = 1024;
+    char *text = calloc(1, 1);
     size_t len = 0;
     size_t end_len = strlen(end);
-    char *text = malloc(size);
-    char byte;
-    while (input_byte(in, &byte)) {
-        if (len + 2 > size) {
-            size *= 2;
-            text = realloc(text, size);
-        }
-        text[len++] = byte;
-        if (len >= end_len && memcmp(text + len - end_len, end, end_len) == 0) {
-            text[len - end_len] = '\0';
+    char seen[1024];
+    for (size_t there; (there = input_peek(in, seen, sizeof seen)) > 0;) {
+        text = realloc(text, len + there + 1);
+        memcpy(text + len, seen, there);
+        text[len + there] = '\0';
+        size_t from = len < end_len ? 0 : len - end_len; /* the end may have begun in what was read before */
+        char *found = memmem(text + from, len + there - from, end, end_len);
+        size_t taken = found != NULL ? (size_t) (found - text) + end_len - len : there;
+        size_t got = 0;
+        (void) input_bytes(in, seen, taken, &got); /* it is there */
+        if (found != NULL) {
+            *found = '\0';
             return text;
         }
+        len += there;
     }
     free(text);
     return NULL;
