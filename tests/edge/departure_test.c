@@ -162,12 +162,17 @@ START_TEST(requests_behind_one_another_are_answered_to_a_client_that_closed_its_
 {
     struct stage stage;
     struct client client;
+    struct buf text;
     stage_start(&stage);
     client_connect(&client, &stage);
+    buf_init(&text, SIZE_MAX);
     for (int i = 0; i < half_closed_pipelines[_i].times; i++) {
-        client_send(&client, half_closed_pipelines[_i].text);
+        buf_append_text(&text, half_closed_pipelines[_i].text);
     }
-    client_send(&client, half_closed_pipelines[_i].rest);
+    buf_append_text(&text, half_closed_pipelines[_i].rest);
+    client_send_bytes(&client, text.ptr,
+                      text.len); /* in one piece: an end behind a later one may be missed (docs/facts.md 46) */
+    buf_fini(&text);
     ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
     for (int i = 0; i < half_closed_pipelines[_i].answers; i++) {
         client_ask(&client, "", "GET", 200, "");
