@@ -86,6 +86,7 @@ static void worker_note(struct store_worker *worker, enum store_result result, s
 static void worker_sweep(struct store_worker *worker)
 {
     struct store_sweep sweep = { .limit = worker->options.sweep_batch };
+    int64_t now_ms = clock_monotonic_ms(); /* before it looks: what becomes due meanwhile is for the next one */
     enum store_result result = store_begin(worker->store);
     if (result == STORE_OK) {
         result = store_sweep_some(worker->store, &sweep);
@@ -95,7 +96,7 @@ static void worker_sweep(struct store_worker *worker)
             store_rollback(worker->store);
         }
     }
-    int64_t now_ms = clock_monotonic_ms(), tell_ms = 0;
+    int64_t tell_ms = 0;
     /* While there is more it goes on between the batches; after an error it waits its time. */
     worker->sweep_at_ms = result == STORE_OK && sweep.more ? now_ms : now_ms + worker->options.sweep_every_ms;
     pthread_mutex_lock(&worker->lock);
