@@ -13,9 +13,9 @@ WARN    := -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prot
            -Wvla -Wformat=2 -Werror
 HARDEN  := -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
 OPT     := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all -Wno-format-truncation,-O2)
-CFLAGS  := $(WARN) $(OPT) -g $(HARDEN) -D_GNU_SOURCE -DNONBIS_VERSION='"$(VERSION)"' -I. -I$(OUT)/gen \
+CFLAGS  := $(WARN) $(OPT) -g $(HARDEN) -D_GNU_SOURCE -DNONBIS_VERSION='"$(VERSION)"' -I. -Iclient-sdk/include -I$(OUT)/gen \
            $(shell pkg-config --cflags $(PKGS) 2>/dev/null) $(EXTRA_CFLAGS)
-LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SAN),-fsanitize=$(SAN))
+LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SAN),-fsanitize=$(SAN)) $(EXTRA_LDFLAGS)
 LDLIBS  := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread -lm
 
 # A room is a folder; a source in no room is an error (tools/check-layers).
@@ -25,29 +25,65 @@ SOURCES := $(foreach room,$(ROOMS),$(sort $(wildcard $(room)/*.c)))
 OBJECTS := $(SOURCES:%.c=$(OUT)/obj/%.o)
 LIBRARY := $(OUT)/libserver.a
 
+# libnonbis: its own objects, fit for a shared library, in which only what nonbis.h marks can be seen. `common` is compiled in.
+# What is installed shows nothing else; the command and the tests of the inside link the objects as they are (SDK_INSIDE).
+SDK_SOURCES := $(sort $(wildcard client-sdk/src/*.c common/*.c))
+SDK_OBJECTS := $(SDK_SOURCES:%.c=$(OUT)/sdk/%.o)
+SDK_INSIDE  := $(OUT)/sdk/libinside.a
+SDK_SONAME  := libnonbis.so.$(firstword $(subst ., ,$(VERSION)))
+SDK_SO      := $(OUT)/libnonbis.so.$(VERSION)
+SDK_HEADER  := client-sdk/include/nonbis.h
+SDK_PKGS    := libcurl libcjson
+SDK_LDLIBS  := $(shell pkg-config --libs $(SDK_PKGS) 2>/dev/null) -lpthread
+SDK         := $(OUT)/libnonbis.a $(SDK_SO) $(OUT)/$(SDK_SONAME) $(OUT)/libnonbis.so
+
+# Where `make install` puts things; DESTDIR goes before all of them.
+PREFIX     ?= /usr/local
+BINDIR     ?= $(PREFIX)/bin
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR    ?= $(PREFIX)/share
+MANDIR     ?= $(DATADIR)/man
+
+MANUAL     := $(patsubst client-sdk/man/%.in,$(OUT)/man/%,$(sort $(wildcard client-sdk/man/*.3.in))) \
+              $(patsubst client-sdk/man/%,$(OUT)/man/%,$(sort $(wildcard client-sdk/man/*.[1578])))
+COMPLETION := $(addprefix $(OUT)/completion/nonbis.,bash zsh fish)
+
+# The programs of the manual, built as their readers build them: C99, and nothing but what is installed.
+STAGE    := $(OUT)/stage
+EXAMPLES := $(patsubst client-sdk/examples/%.c,$(OUT)/examples/%,$(sort $(wildcard client-sdk/examples/*.c))) \
+            $(OUT)/examples/own_names $(OUT)/examples/from_cxx
+
+# The command: everything but main, so that its tests can link it.
+CLI_OBJECTS := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out %/main.c,$(sort $(wildcard client-sdk/cli/*.c))))
+CLI         := $(OUT)/libcli.a
+
 # A test group is a folder under tests with *_test.c, at any depth; each becomes one program.
-GROUPS   := unit store model upstream edge libraries integration contract
+GROUPS   := unit store model upstream edge client cli libraries integration contract
 SUPPORT  := $(filter-out tests/support/moved_clock.c,$(sort $(wildcard tests/support/*.c tests/peer/*.c)))
 SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
 group_sources    = $(sort $(shell find tests/$(1) -name '*.c'))
 
-.PHONY: all test quickstart demo bench lint format clean help layers tests
+.PHONY: all test quickstart demo bench bench-client lint format install uninstall clean help layers tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
-all: $(OUT)/nonbisd
+all: $(OUT)/nonbisd $(OUT)/nonbis $(SDK) $(OUT)/nonbis.pc $(MANUAL) $(COMPLETION)
 
 help:
 	@sed -n 's/^## //p' Makefile
 
-## all            build/nonbisd
+## all            build/nonbisd, build/nonbis, libnonbis with its manual
 ## test           every test group, or those named by T="..."; closing line "N passed, N failed"
 test: tests
 	@$(if $(filter contract,$(if $(T),$(T),$(GROUPS))),tools/check-contract)
 	@OUT=$(OUT) tests/run.sh $(if $(T),$(T),$(GROUPS))
 
-tests: $(TEST_PROGRAMS) $(if $(filter integration contract,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler $(OUT)/nonbisd-moved)
+tests: $(TEST_PROGRAMS) \
+       $(if $(filter integration contract cli client,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler) \
+       $(if $(filter integration contract,$(if $(T),$(T),$(GROUPS))),$(OUT)/nonbisd-moved) \
+       $(if $(filter client,$(if $(T),$(T),$(GROUPS))),$(EXAMPLES))
 
 ## quickstart     the commands of README.md, as a reader runs them
 quickstart: all $(OUT)/order-handler
@@ -58,10 +94,24 @@ demo: all $(OUT)/order-handler
 	@OUT=$(OUT) KEEP=$(KEEP) examples/demo.sh
 
 ## bench          side by side with nginx (never part of a test)
-bench: all $(OUT)/bench/upstream
+bench: all $(OUT)/bench/upstream $(OUT)/bench/idle
 	@OUT=$(OUT) bench/run.sh
 
-## lint           format, tidy, layers, banned calls, settings and contract against tests
+## bench-client   a POST through libnonbis beside one through plain libcurl (never part of a test)
+bench-client: all $(OUT)/bench/upstream $(OUT)/bench/client
+	@OUT=$(OUT) bench/client.sh
+
+## install        everything below PREFIX (/usr/local); DESTDIR=DIR goes before it
+install: all
+	@OUT=$(OUT) DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" \
+	  DATADIR="$(DATADIR)" MANDIR="$(MANDIR)" tools/install install
+
+## uninstall      takes away what install put there
+uninstall: all
+	@OUT=$(OUT) DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" \
+	  DATADIR="$(DATADIR)" MANDIR="$(MANDIR)" tools/install uninstall
+
+## lint           format, tidy, layers, banned calls; settings, contract, metrics, symbols and manual against what they promise
 lint:
 	@tools/lint
 
@@ -77,6 +127,88 @@ $(LIBRARY): $(OBJECTS)
 	@rm -f $@
 	@ar rcs $@ $^
 
+# The public header stands alone in C99, C11 and, where there is a C++ compiler, in C++.
+$(OUT)/sdk/header.ok: $(SDK_HEADER)
+	@mkdir -p $(@D)
+	@for std in c99 c11; do $(CC) -std=$$std -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c $< || exit 1; done
+	@! command -v g++ >/dev/null || g++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ $<
+	@touch $@
+
+$(SDK_INSIDE): $(SDK_OBJECTS) $(OUT)/sdk/header.ok
+	@rm -f $@
+	@ar rcs $@ $(SDK_OBJECTS)
+
+# One object in which hidden names have become local, so that a program may have a buf_append of its own.
+$(OUT)/libnonbis.a: $(SDK_OBJECTS) $(OUT)/sdk/header.ok
+	@rm -f $@
+	@$(CC) -r -nostdlib -o $(OUT)/sdk/nonbis.o $(SDK_OBJECTS)
+	@objcopy --localize-hidden $(OUT)/sdk/nonbis.o
+	@ar rcs $@ $(OUT)/sdk/nonbis.o
+
+$(SDK_SO): $(SDK_OBJECTS) $(OUT)/sdk/header.ok client-sdk/libnonbis.map
+	@echo "ld $@"
+	@$(CC) -shared $(filter-out -pie,$(LDFLAGS)) -Wl,-soname,$(SDK_SONAME) -Wl,--version-script=client-sdk/libnonbis.map \
+	  -Wl,--no-undefined -Wl,--as-needed -o $@ $(SDK_OBJECTS) $(SDK_LDLIBS)
+
+$(OUT)/$(SDK_SONAME) $(OUT)/libnonbis.so: $(SDK_SO)
+	@ln -sf $(<F) $@
+
+# Made anew whenever a directory in it is another one.
+$(OUT)/nonbis.pc: client-sdk/nonbis.pc.in FORCE
+	@mkdir -p $(@D)
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' \
+	  -e 's|@INCLUDEDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' $< >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# Pages of section 3 take declarations from the header and their example from client-sdk/examples.
+$(OUT)/man/%.3: client-sdk/man/%.3.in $(SDK_HEADER) tools/man-page $(wildcard client-sdk/examples/*.c)
+	@mkdir -p $(@D)
+	@tools/man-page $(VERSION) $< >$@
+
+$(OUT)/man/%: client-sdk/man/%
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(OUT)/completion/nonbis.%: $(OUT)/nonbis
+	@mkdir -p $(@D)
+	@$< completion $* >$@
+
+# The installed tree that the examples are built from.
+$(STAGE)/installed: $(OUT)/nonbisd $(OUT)/nonbis $(SDK) $(OUT)/nonbis.pc $(MANUAL) $(COMPLETION) $(SDK_HEADER) tools/install
+	@rm -rf $(STAGE)
+	@$(MAKE) --no-print-directory install DESTDIR=$(abspath $(STAGE)) >/dev/null
+	@touch $@
+
+stage_libdir := $(abspath $(STAGE))$(LIBDIR)
+stage_pc     := PKG_CONFIG_SYSROOT_DIR=$(abspath $(STAGE)) PKG_CONFIG_PATH=$(stage_libdir)/pkgconfig pkg-config
+stage_flags   = -Wall -Wextra -Werror -g $(if $(SAN),-fsanitize=$(SAN))
+
+$(OUT)/examples/%: client-sdk/examples/%.c $(STAGE)/installed
+	@mkdir -p $(@D)
+	@echo "cc $< (as its readers do)"
+	@$(CC) -std=c99 -pedantic $(stage_flags) $$($(stage_pc) --cflags nonbis) -o $@ $< $$($(stage_pc) --libs nonbis) \
+	  -Wl,-rpath,$(stage_libdir)
+
+# Linked with the archive, and with names of its own that are ours inside.
+$(OUT)/examples/own_names: tests/programs/own_names.c $(STAGE)/installed
+	@mkdir -p $(@D)
+	@echo "cc $< (with libnonbis.a)"
+	@$(CC) -std=c99 -pedantic $(stage_flags) $$($(stage_pc) --cflags nonbis) -o $@ $< $(stage_libdir)/libnonbis.a \
+	  $(SDK_LDLIBS)
+
+# The header and the library from C++, where there is a compiler for it.
+$(OUT)/examples/from_cxx: tests/programs/from_cxx.cpp $(STAGE)/installed
+	@mkdir -p $(@D)
+	@! command -v g++ >/dev/null || g++ -std=c++11 -pedantic $(stage_flags) $$($(stage_pc) --cflags nonbis) -o $@ $< \
+	  $$($(stage_pc) --libs nonbis) -Wl,-rpath,$(stage_libdir)
+
+$(CLI): $(CLI_OBJECTS)
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(OUT)/nonbis: $(OUT)/obj/client-sdk/cli/main.o $(CLI) $(SDK_INSIDE)
+	$(CC) $(LDFLAGS) -o $@ $^ $(SDK_LDLIBS) -lm
+
 $(OUT)/nonbisd: $(OUT)/obj/server/main.o $(LIBRARY)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -87,12 +219,17 @@ $(OUT)/nonbisd-moved: $(OUT)/obj/server/main.o $(OUT)/obj/tests/support/moved_cl
 $(OUT)/order-handler: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard examples/order-handler/*.c))) $(LIBRARY)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(OUT)/bench/upstream: $(OUT)/obj/bench/upstream.o $(LIBRARY)
+$(OUT)/bench/upstream $(OUT)/bench/idle: $(OUT)/bench/%: $(OUT)/obj/bench/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(OUT)/bench/client: $(OUT)/obj/bench/client.o $(OUT)/libnonbis.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(SDK_LDLIBS) -lm
+
 define group_rule
-$(OUT)/tests/$(1): $$(patsubst %.c,$(OUT)/obj/%.o,$$(call group_sources,$(1))) $$(SUPPORT_OBJECTS) $$(LIBRARY)
+$(OUT)/tests/$(1): $$(patsubst %.c,$(OUT)/obj/%.o,$$(call group_sources,$(1))) $$(SUPPORT_OBJECTS) \
+    $(if $(filter cli,$(1)),$$(CLI)) $(if $(filter client cli,$(1)),$$(SDK_INSIDE)) $$(LIBRARY)
 	@mkdir -p $$(@D)
 	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $$(shell pkg-config --libs check)
 endef
@@ -102,6 +239,11 @@ $(OUT)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "cc $<"
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(OUT)/sdk/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "cc $< (library)"
+	@$(CC) $(CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
 # The migrations as C text: one array of { number, name, sql }, in the order of their names.
 MIGRATIONS := $(sort $(wildcard schema/sqlite/*.sql))
@@ -114,7 +256,7 @@ $(OUT)/gen/migrations_sqlite.h: $(MIGRATIONS) Makefile
 	done > $@
 $(OUT)/obj/server/store/migrate_sqlite.o: $(OUT)/gen/migrations_sqlite.h
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find build -type f -name '*.d' 2>/dev/null)
 
 # For compiling a single file or a few by hand: gcc $(make -s cflags) -c file.c
 cflags:

@@ -227,6 +227,20 @@ bool http_date_read(struct view text, int64_t now_ms, int64_t *unix_ms)
     return true;
 }
 
+bool rfc3339_read(struct view text, int64_t *unix_ms)
+{
+    struct moment moment = { 0 };
+    bool read = take_number(&text, 4, &moment.year) && take_text(&text, "-") && take_number(&text, 2, &moment.month) &&
+                take_text(&text, "-") && take_number(&text, 2, &moment.day) && take_text(&text, "T") &&
+                take_clock(&text, &moment) && (!take_text(&text, ".") || take_number(&text, 3, &moment.ms)) &&
+                take_text(&text, "Z") && text.len == 0;
+    if (!read || moment.month < 1 || moment.month > 12 || !moment_is_valid(&moment)) {
+        return false;
+    }
+    *unix_ms = moment_to_ms(&moment) + moment.ms;
+    return true;
+}
+
 static bool is_all_digits(struct view text)
 {
     for (size_t i = 0; i < text.len; i++) {

@@ -16,6 +16,9 @@ bool http_date_read(struct view text, int64_t now_ms, int64_t *unix_ms);
 /* "2026-11-29T12:00:00.123Z" (RFC 3339, always UTC, always milliseconds). */
 void rfc3339_write(int64_t unix_ms, char out[RFC3339_BYTES]);
 
+/* The form that rfc3339_write writes, with or without its milliseconds, and no other. */
+bool rfc3339_read(struct view text, int64_t *unix_ms);
+
 /* Retry-After (RFC 9110 section 10.2.3): seconds as digits, or a date. False when it is neither ("1.5", "-1");
  * a past date is 0; values saturate at one year. */
 bool retry_after_read(struct view text, int64_t now_ms, int64_t *wait_ms);

@@ -153,6 +153,14 @@ static void must_start(struct daemon *daemon, const char *program, const char *c
     }
 }
 
+void daemon_begin(struct daemon *daemon, const char *program, const char *const *arguments)
+{
+    static int count;
+    *daemon = (struct daemon){ 0 };
+    (void) snprintf(daemon->log_path, sizeof daemon->log_path, "%s/begun-%d.log", daemon_folder(), ++count);
+    daemon->pid = start_program(program, arguments, daemon->log_path);
+}
+
 void daemon_start(struct daemon *daemon, const char *upstream, const char *store, const char *const *more)
 {
     daemon_start_by_clock(daemon, NULL, upstream, store, more);

@@ -27,6 +27,9 @@ void daemon_start_by_clock(struct daemon *daemon, const char *clock_path, const 
 /* The order handler with its own ledger. */
 void daemon_start_handler(struct daemon *daemon, const char *db, const char *const *more);
 
+/* A program that prints no addresses; it is not waited for. */
+void daemon_begin(struct daemon *daemon, const char *program, const char *const *arguments);
+
 void daemon_signal(const struct daemon *daemon, int signal_number);
 /* Waits for the end: exit code, or -signal. */
 int daemon_wait(struct daemon *daemon);

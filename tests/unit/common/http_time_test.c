@@ -144,9 +144,41 @@ START_TEST(a_date_long_ahead_of_any_clock_saturates)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    bool good;
+    int64_t unix_ms;
+} rfc3339[] = {
+    { "1970-01-01T00:00:00.000Z", true, 0 },
+    { "2026-11-29T12:00:00.123Z", true, 1795953600123 },
+    { "2026-11-29T12:00:00Z", true, 1795953600000 },
+    { "2000-02-29T00:00:00.000Z", true, 951782400000 },
+    { "1969-12-31T23:59:59.999Z", true, -1 },
+    { "2025-02-29T00:00:00.000Z", false, 0 },
+    { "2026-00-29T12:00:00.000Z", false, 0 },
+    { "2026-13-29T12:00:00.000Z", false, 0 },
+    { "2026-11-29T24:00:00.000Z", false, 0 },
+    { "2026-11-29 12:00:00.000Z", false, 0 },
+    { "2026-11-29T12:00:00.1Z", false, 0 },
+    { "2026-11-29T12:00:00.000+00:00", false, 0 },
+    { "2026-11-29T12:00:00.000", false, 0 },
+    { "2026-11-29T12:00:00.000Z ", false, 0 },
+    { "", false, 0 },
+};
+
+START_TEST(our_own_form_of_a_time_is_read_and_nothing_else)
+{
+    int64_t unix_ms = 77;
+    bool good = rfc3339_read(view_of(rfc3339[_i].text), &unix_ms);
+    ck_assert_msg(good == rfc3339[_i].good, "\"%s\"", rfc3339[_i].text);
+    ck_assert_int_eq(unix_ms, rfc3339[_i].good ? rfc3339[_i].unix_ms : 77);
+}
+END_TEST
+
 SUITE(http_time)
 {
     Suite *suite = suite_create("common/http_time");
+    CASE_LOOP(suite, our_own_form_of_a_time_is_read_and_nothing_else, sizeof(rfc3339) / sizeof(rfc3339[0]));
     CASE_LOOP(suite, a_moment_is_written_in_both_forms, sizeof(written) / sizeof(written[0]));
     CASE_LOOP(suite, the_three_forms_of_a_date_are_read_and_nothing_else, sizeof(read) / sizeof(read[0]));
     CASE(suite, every_day_of_four_centuries_is_read_back_as_it_was_written);

@@ -1,0 +1,92 @@
+/* journal_digest.c - SHA-256, see journal_digest.h. */
+#include "client-sdk/src/journal_digest.h"
+
+#include <string.h>
+
+enum { BLOCK = 64, ROUNDS = 64 };
+
+/* The first 32 bits of the fractional parts of the cube roots of the first 64 primes (FIPS 180-4 section 4.2.2). */
+static const uint32_t round_words[ROUNDS] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2
+};
+
+static uint32_t turn(uint32_t word, unsigned bits)
+{
+    return word >> bits | word << (32 - bits);
+}
+
+static void digest_block(uint32_t state[8], const uint8_t *block)
+{
+    uint32_t w[ROUNDS];
+    for (unsigned i = 0; i < 16; i++) {
+        w[i] = (uint32_t) block[4 * i] << 24 | (uint32_t) block[4 * i + 1] << 16 | (uint32_t) block[4 * i + 2] << 8 |
+               (uint32_t) block[4 * i + 3];
+    }
+    for (unsigned i = 16; i < ROUNDS; i++) {
+        uint32_t s0 = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3;
+        uint32_t s1 = turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10;
+        w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+    uint32_t v[8];
+    memcpy(v, state, sizeof(v));
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        uint32_t s1 = turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25);
+        uint32_t choice = (v[4] & v[5]) ^ (~v[4] & v[6]);
+        uint32_t t1 = v[7] + s1 + choice + round_words[i] + w[i];
+        uint32_t s0 = turn(v[0], 2) ^ turn(v[0], 13) ^ turn(v[0], 22);
+        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
+        memmove(v + 1, v, 7 * sizeof(v[0]));
+        v[4] += t1;
+        v[0] = t1 + s0 + majority;
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        state[i] += v[i];
+    }
+}
+
+void journal_digest(const void *bytes, size_t len, uint8_t out[JOURNAL_DIGEST])
+{
+    uint32_t state[8] = {
+        0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19
+    };
+    const uint8_t *at = bytes;
+    size_t left = len;
+    for (; left >= BLOCK; left -= BLOCK, at += BLOCK) {
+        digest_block(state, at);
+    }
+    uint8_t tail[2 * BLOCK] = { 0 };
+    if (left > 0) {
+        memcpy(tail, at, left);
+    }
+    tail[left] = 0x80;
+    size_t tail_len = left + 9 <= BLOCK ? BLOCK : 2 * BLOCK;
+    uint64_t bits = (uint64_t) len * 8;
+    for (unsigned i = 0; i < 8; i++) {
+        tail[tail_len - 1 - i] = (uint8_t) (bits >> (8 * i));
+    }
+    for (size_t i = 0; i < tail_len; i += BLOCK) {
+        digest_block(state, tail + i);
+    }
+    for (unsigned i = 0; i < JOURNAL_DIGEST; i++) {
+        out[i] = (uint8_t) (state[i / 4] >> (24 - 8 * (i % 4)));
+    }
+}
+
+void journal_digest_hex(const void *bytes, size_t len, char out[JOURNAL_DIGEST_HEX + 1])
+{
+    static const char digits[] = "0123456789abcdef";
+    uint8_t digest[JOURNAL_DIGEST];
+    journal_digest(bytes, len, digest);
+    for (unsigned i = 0; i < JOURNAL_DIGEST; i++) {
+        out[2 * i] = digits[digest[i] >> 4];
+        out[2 * i + 1] = digits[digest[i] & 15];
+    }
+    out[JOURNAL_DIGEST_HEX] = '\0';
+}
