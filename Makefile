@@ -65,7 +65,7 @@ SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
 group_sources    = $(sort $(shell find tests/$(1) -name '*.c'))
 
-.PHONY: all test quickstart demo bench bench-client lint format install uninstall clean help layers tests FORCE
+.PHONY: all test proof-front quickstart demo bench bench-client lint format install uninstall clean help layers tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -84,6 +84,15 @@ tests: $(TEST_PROGRAMS) \
        $(if $(filter integration contract cli client,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler) \
        $(if $(filter integration contract,$(if $(T),$(T),$(GROUPS))),$(OUT)/nonbisd-moved) \
        $(if $(filter client,$(if $(T),$(T),$(GROUPS))),$(EXAMPLES))
+
+# The proofs that want programs beside ours are groups of their own, which `make test` leaves out: tests/proof/NAME is the program proof-NAME.
+$(OUT)/tests/proof-front: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/proof/front/*.c))) $(SUPPORT_OBJECTS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(shell pkg-config --libs check)
+
+## proof-front    the hostile requests behind HAProxy and nginx (./dev install-only proof); VERBOSE=1 tells of each row
+proof-front: all $(OUT)/tests/proof-front
+	@OUT=$(OUT) tests/run.sh proof-front
 
 ## quickstart     the commands of README.md, as a reader runs them
 quickstart: all $(OUT)/order-handler

@@ -3,11 +3,16 @@
  * `answers` are the status codes that come back on the connection, in order, the answer to the canary behind the request included;
  * " close" behind them: nonbis ends the connection by itself. `forwarded` is how many requests, the canary apart, reach the handler.
  * `open_*` is the same when the request goes to a route that passes through; an empty `open_answers` means that nothing differs.
- * In the rows called residual the bytes cannot be told from honest ones through the HTTP library; what is seen is written down. */
+ * In the rows called residual the bytes cannot be told from honest ones through the HTTP library; what is seen is written down.
+ *
+ * Used by hostile_test.c, which sends them to nonbisd itself, and by tests/proof/front, which sends them through a front proxy. */
 #ifndef NONBIS_TESTS_HOSTILE_ROWS_H
 #define NONBIS_TESTS_HOSTILE_ROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 struct hostile {
     const char *name;
@@ -248,5 +253,40 @@ static const struct hostile hostiles[] = {
     { "residual: a line before the request that begins with NUL", RAW("\0GET /x HTTP/1.1\r\n" POST LEN3 END3), GOOD },
     { "residual: LF before the request", RAW("\n" POST LEN3 END3), GOOD },
 };
+
+enum {
+    HOSTILE_COUNT = sizeof hostiles / sizeof hostiles[0],
+    HOSTILE_BYTES_MAX = 64 * 1024,
+};
+
+/* The request and the canary behind it, each with a key of the row's own ("row-007", "canary-007"); on the open route "/orders" of the row is
+ * "/public". `canary_fields`: whole lines, or "". `out` has room for HOSTILE_BYTES_MAX. */
+static size_t hostile_write(char *out, size_t number, bool open, const char *canary_fields)
+{
+    const struct hostile *row = &hostiles[number];
+    char key[16];
+    (void) snprintf(key, sizeof key, "row-%03zu", number);
+    size_t len = 0;
+    for (size_t i = 0; i < row->len; i++) {
+        if (row->padding > 0 && row->bytes[i] == '~') {
+            memset(out + len, 'x', row->padding);
+            len += row->padding;
+            continue;
+        }
+        out[len++] = row->bytes[i];
+        if (len < 7) {
+            continue;
+        }
+        if (open && memcmp(out + len - 7, "/orders", 7) == 0) {
+            memcpy(out + len - 7, "/public", 7);
+        } else if (memcmp(out + len - 7, "hostile", 7) == 0) {
+            memcpy(out + len - 7, key, 7);
+        }
+    }
+    return len + (size_t) snprintf(out + len, HOSTILE_BYTES_MAX - len,
+                                   "POST /orders HTTP/1.1\r\nHost: test.example\r\nIdempotency-Key: canary-%03zu\r\n"
+                                   "%sContent-Length: 1\r\n\r\nc",
+                                   number, canary_fields);
+}
 
 #endif

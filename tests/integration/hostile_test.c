@@ -9,12 +9,10 @@
 #include <unistd.h>
 
 enum {
-    HOSTILE_COUNT = sizeof hostiles / sizeof hostiles[0],
     HANGS_MS = 2000, /* an answer takes a thousandth of that; only a failing row waits so long */
     SEEN_MAX = 128,
     GROUPS = 8, /* rows share a nonbisd, every eighth row the same one, so that their faults meet other neighbours */
     REPORT_MAX = 64 * 1024,
-    CANARY_MAX = 256,
 };
 
 static const char *const only_orders[] = { "--store", "memory", "--route", "POST /orders*", NULL };
@@ -40,34 +38,6 @@ static unsigned row_forwarded(const struct group *group, const struct hostile *r
 static unsigned row_canaries(const struct group *group, const struct hostile *row)
 {
     return strstr(row_answers(group, row), "close") == NULL ? 1 : 0;
-}
-
-/* The request and the canary behind it, each with a key of the row's own; on the open route "/orders" is "/public". */
-static size_t write_bytes(char *out, const struct hostile *row, size_t number, bool open)
-{
-    char key[16];
-    (void) snprintf(key, sizeof key, "row-%03zu", number);
-    size_t len = 0;
-    for (size_t i = 0; i < row->len; i++) {
-        if (row->padding > 0 && row->bytes[i] == '~') {
-            memset(out + len, 'x', row->padding);
-            len += row->padding;
-            continue;
-        }
-        out[len++] = row->bytes[i];
-        if (len < 7) {
-            continue;
-        }
-        if (open && memcmp(out + len - 7, "/orders", 7) == 0) {
-            memcpy(out + len - 7, "/public", 7);
-        } else if (memcmp(out + len - 7, "hostile", 7) == 0) {
-            memcpy(out + len - 7, key, 7);
-        }
-    }
-    return len + (size_t) snprintf(out + len, CANARY_MAX,
-                                   "POST /orders HTTP/1.1\r\nHost: test.example\r\nIdempotency-Key: canary-%03zu\r\n"
-                                   "Content-Length: 1\r\n\r\nc",
-                                   number);
 }
 
 static void append(char *seen, const char *word)
@@ -114,11 +84,11 @@ static void collect_answers(int fd, const char *expected, char *seen)
 
 static void run_row(struct group *group, size_t number)
 {
-    static char bytes[64 * 1024];
+    static char bytes[HOSTILE_BYTES_MAX];
     const struct hostile *row = &hostiles[number];
     char seen[SEEN_MAX];
     int fd = http_connect(group->rig.address);
-    ck_assert(http_send(fd, bytes, write_bytes(bytes, row, number, group->open)));
+    ck_assert(http_send(fd, bytes, hostile_write(bytes, number, group->open, "")));
     collect_answers(fd, row_answers(group, row), seen);
     close(fd);
     if (strcmp(seen, row_answers(group, row)) != 0) {

@@ -88,7 +88,7 @@ static void copy_word(const char *text, const char *name, char *out, size_t size
     const char *found = strstr(text, name);
     if (found != NULL) {
         found += strlen(name);
-        (void) snprintf(out, size, "%.*s", (int) strcspn(found, " \n"), found);
+        (void) snprintf(out, size, "%.*s", (int) strcspn(found, " \n\""), found);
     }
 }
 
@@ -126,6 +126,8 @@ bool daemon_try(struct daemon *daemon, const char *program, const char *const *a
         char *text = read_log(daemon->log_path);
         copy_word(text, " listen=", daemon->listen, sizeof daemon->listen);
         copy_word(text, " admin=", daemon->admin, sizeof daemon->admin);
+        copy_word(text, "\"listen\":\"", daemon->listen, sizeof daemon->listen); /* --log-format json */
+        copy_word(text, "\"admin\":\"", daemon->admin, sizeof daemon->admin);
         copy_word(text, "listening on ", daemon->listen, sizeof daemon->listen);
         started = daemon->listen[0] != '\0' &&
                   (daemon->admin[0] != '\0' || strncmp(program, "nonbisd", strlen("nonbisd")) != 0);
