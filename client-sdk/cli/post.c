@@ -101,10 +101,11 @@ static const char *difference(const struct nonbis_op *a, const struct nonbis_op 
 static enum exit_code complain_of_reuse(const struct session *session, const struct nonbis_op *op, const char *part)
 {
     char why[512];
-    (void) snprintf(why, sizeof why,
-                    "the journal has the key %s for another request: the %s is another one; a new intent needs a new key; "
-                    "nothing was sent",
-                    nonbis_op_key(op), part);
+    (void) snprintf(
+        why, sizeof why,
+        "the journal has the key %s for another request: the %s is another one; a new intent needs a new key; "
+        "nothing was sent",
+        nonbis_op_key(op), part);
     return output_refusal(session->options, nonbis_op_url(op), why, EXIT_CODE_KEY_REUSED);
 }
 

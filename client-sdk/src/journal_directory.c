@@ -86,9 +86,10 @@ static int create_look_at_decided(struct journal_directory *directory, const cha
         return result == NONBIS_ERROR_MEMORY ? result : NONBIS_OK; /* damaged, it proves nothing */
     }
     if (text.record.outcome == NONBIS_COMPLETED) {
-        (void) journal_say("the journal has the key %s already, in %s/%s, as completed: open that entry if it is the same "
-                           "request, and use another key if it is not",
-                           key, directory->path, journal_place_name(JOURNAL_PLACE_DONE));
+        (void) journal_say(
+            "the journal has the key %s already, in %s/%s, as completed: open that entry if it is the same "
+            "request, and use another key if it is not",
+            key, directory->path, journal_place_name(JOURNAL_PLACE_DONE));
         result = NONBIS_ERROR_EXISTS;
     }
     journal_text_fini(&text);

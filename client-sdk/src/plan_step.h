@@ -19,10 +19,10 @@ static inline int64_t plan_most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-bool plan_can_ask(const struct plan_input *in); /* the server can be asked about the command at all */
+bool plan_can_ask(const struct plan_input *in);  /* the server can be asked about the command at all */
 bool plan_may_send(const struct plan_input *in); /* the caller wants it: wait, void and status never send the command */
-bool plan_is_open(const struct plan_input *in); /* something that was sent is not settled yet */
-bool plan_is_safe(const struct plan_input *in); /* a further sending can do no harm */
+bool plan_is_open(const struct plan_input *in);  /* something that was sent is not settled yet */
+bool plan_is_safe(const struct plan_input *in);  /* a further sending can do no harm */
 bool plan_key_is_too_old(
     const struct plan_input *in); /* the server may have forgotten it: a sending would be a new command */
 int64_t plan_floor_left(const struct plan_input *in); /* what is left of the patience that the server asked for */

@@ -44,7 +44,7 @@ enum reason {
     REASON_REFUSED,
     REASON_OUTCOME_UNKNOWN,
     REASON_NO_STATUS, /* "no-status-resource": only a run could tell, and a run was not asked for */
-    REASON_VOID, /* "voiding" */
+    REASON_VOID,      /* "voiding" */
     REASON_VOIDED,
     REASON_CANCELLED,
     REASON_CALLER, /* "stopped-by-caller" */

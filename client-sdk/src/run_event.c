@@ -44,7 +44,7 @@ bool run_event(struct nonbis_op *op, enum nonbis_event_kind kind, const struct r
         .bytes_sent = reading != NULL ? op->facts.bytes_sent : 0,
         .outcome = standing_outcome(history->standing),
         .stop = kind == NONBIS_EVENT_OUTCOME ? op->stop : (enum nonbis_stop) 0,
-        .next = kind == NONBIS_EVENT_DECISION ? next_of(plan) : (enum nonbis_next) 0,
+        .next = decides && kind == NONBIS_EVENT_DECISION ? next_of(plan) : (enum nonbis_next) 0,
     };
     return client->on_event(&event, client->on_event_arg) == 0;
 }

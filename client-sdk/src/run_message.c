@@ -126,11 +126,11 @@ void run_message_lacks(struct nonbis_op *op)
 {
     char names[256];
     lacks_write(op, names, sizeof(names));
-    (void) snprintf(op->message, sizeof(op->message),
-                    "%s %s: nothing was sent: it was made with %s, which the journal does not keep; without %s it would be "
-                    "another request: set %s again, then run it",
-                    op->method, op->endpoint, names, op->lacks.count == 1 ? "it" : "them",
-                    op->lacks.count == 1 ? "it" : "them");
+    (void) snprintf(
+        op->message, sizeof(op->message),
+        "%s %s: nothing was sent: it was made with %s, which the journal does not keep; without %s it would be "
+        "another request: set %s again, then run it",
+        op->method, op->endpoint, names, op->lacks.count == 1 ? "it" : "them", op->lacks.count == 1 ? "it" : "them");
 }
 
 /* A question that went without its credentials may have been answered to another caller. */
@@ -142,7 +142,8 @@ static void lacks_add(struct nonbis_op *op)
     if (op->lacks.count > 0 && op->history.has_last && doubtful) {
         size_t len = strlen(op->message);
         lacks_write(op, names, sizeof(names));
-        (void) snprintf(op->message + len, sizeof(op->message) - len, "; asked without %s, which it was sent with", names);
+        (void) snprintf(op->message + len, sizeof(op->message) - len, "; asked without %s, which it was sent with",
+                        names);
     }
 }
 

@@ -83,8 +83,8 @@ static void set_tls(struct options *options, const struct http_call *call)
     if (texts[NONBIS_CLIENT_CA_FILE] != NULL) {
         set_text(options, CURLOPT_CAINFO, texts[NONBIS_CLIENT_CA_FILE]); /* instead of the system's, not besides them */
     }
-    /* Reading the system's certificates takes up to 75 ms and nobody can cancel it. libcurl keeps what it read, but not when
-     * there is a directory of them as well, which holds the same. */
+    /* Reading the system's certificates takes up to 90 ms and nobody can cancel it. libcurl keeps what it read, but not when
+     * there is a directory of them as well, which holds the same (docs/facts.md 60). */
     if (texts[NONBIS_CLIENT_CA_FILE] != NULL || curl_version_info(CURLVERSION_NOW)->cainfo != NULL) {
         set_text(options, CURLOPT_CAPATH, NULL);
     }

@@ -88,6 +88,11 @@ static void note(const cJSON *object)
     command->was_completed = command->was_completed || command->outcome == NONBIS_COMPLETED;
     command->was_never = command->was_never || (command->final && command->outcome == NONBIS_NOT_APPLIED);
     scene.told[command->outcome]++;
+    if (command->outcome == NONBIS_NOT_SENT || command->outcome == NONBIS_NOT_APPLIED) {
+        int executions = house_executions(&scene.house, key); /* as of now: only a later run of ours may change it */
+        ck_assert_msg(executions == 0, "seed %u, %s (%s): told as %s, executed", scene.seed, key,
+                      fault_names[command->fault], outcome);
+    }
 }
 
 static void note_lines(const char *text)

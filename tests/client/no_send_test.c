@@ -16,7 +16,8 @@ static void plan_once(const struct nonbis_policy *policy, const struct history *
                                       .now_ms = 2000,
                                       .wall_ms = 1005000,
                                       .random = UINT64_C(1) << 63,
-                                      .has_token = true };
+                                      .has_token = true,
+                                      .breaker_until_ms = history->rested ? 4000 : 0 };
     const struct plan plan = plan_next(&input);
     count->plans++;
     count->sends += plan.action == PLAN_ATTEMPT ? 1 : 0;

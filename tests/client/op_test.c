@@ -331,6 +331,25 @@ START_TEST(a_key_from_before_the_servers_memory_is_not_voided)
 }
 END_TEST
 
+START_TEST(the_body_is_the_operations_own)
+{
+    struct nonbis_op *op = NULL;
+    char body[] = "amount=1";
+    struct lab lab;
+    lab_open(&lab, 1, NULL);
+    lab_step(&lab, (struct lab_step){ .code = 7, .hooks = -1 });
+    lab_step(&lab, (struct lab_step){ .status = 201 });
+    ck_assert_int_eq(nonbis_op_new(&op, lab.client, "http://peer/orders", body, 8), NONBIS_OK);
+    memcpy(body, "amount=9", 8);
+    ck_assert_int_eq(nonbis_op_run(op), NONBIS_OK);
+    ck_assert_uint_eq(lab.log_count, 2);
+    ck_assert_str_eq(lab.log[0].body, "amount=1");
+    ck_assert_str_eq(lab.log[1].body, "amount=1");
+    nonbis_op_free(op);
+    lab_close(&lab);
+}
+END_TEST
+
 SUITE(op)
 {
     Suite *suite = suite_create("client/op");
@@ -346,5 +365,6 @@ SUITE(op)
     CASE(suite, a_wait_polls_until_the_end_and_fetches_the_answer);
     CASE_LOOP(suite, a_void_makes_never_of_not_yet_or_tells_that_it_is_too_late, sizeof(voids) / sizeof(voids[0]));
     CASE(suite, a_key_from_before_the_servers_memory_is_not_voided);
+    CASE(suite, the_body_is_the_operations_own);
     return suite;
 }

@@ -230,6 +230,11 @@ START_TEST(a_key_older_than_the_servers_memory_is_not_sent_again)
     ck_assert_str_eq(text, "status outcome-check");
     aged(86400000, true, STANDING_NOT_APPLIED, NONBIS_SERVER_NONBIS, text); /* the server's own word goes before */
     ck_assert_str_eq(text, "send first-attempt");
+    struct history history; /* a window that was told in an earlier run has moved on since */
+    history_init(&history, SAFETY_KEYED, true, true);
+    history.in_window = true;
+    history_begin(&history, GOAL_RUN, 1000, 31000);
+    ck_assert(!history.in_window);
     aged(86400000, false, STANDING_AMBIGUOUS, NONBIS_SERVER_NONBIS, text); /* asking is always allowed */
     ck_assert_str_eq(text, "status outcome-check");
 }

@@ -42,8 +42,9 @@ START_TEST(an_operation_that_lacks_a_field_does_not_run_until_it_is_set)
         ck_assert_str_eq(nonbis_op_lacks(op, 1), "X-Token");
         ck_assert_ptr_null(nonbis_op_lacks(op, 2));
         ck_assert_int_eq(nonbis_op_run(op), NONBIS_ERROR_LACKS);
-        ck_assert_ptr_nonnull(strstr(nonbis_op_message(op), "nothing was sent: it was made with Authorization and X-Token, "
-                                                            "which the journal does not keep"));
+        ck_assert_ptr_nonnull(strstr(nonbis_op_message(op),
+                                     "nothing was sent: it was made with Authorization and X-Token, "
+                                     "which the journal does not keep"));
         ck_assert_int_eq(nonbis_op_outcome(op), outcome);
         ck_assert_int_eq(nonbis_op_set_header(op, "Authorization", "Bearer t", 0), NONBIS_OK);
         ck_assert_str_eq(nonbis_op_lacks(op, 0), "X-Token");
@@ -77,7 +78,8 @@ START_TEST(what_only_asks_needs_no_such_field_and_tells_that_it_was_not_there)
     ck_assert_int_eq(nonbis_op_status(op, &status), NONBIS_OK);
     ck_assert_int_eq(nonbis_op_wait(op), NONBIS_OK);
     ck_assert_int_eq(nonbis_op_outcome(op), NONBIS_UNKNOWN); /* asked as another caller, so "not seen" tells nothing */
-    ck_assert_ptr_nonnull(strstr(nonbis_op_message(op), "asked without Authorization and X-Token, which it was sent with"));
+    ck_assert_ptr_nonnull(
+        strstr(nonbis_op_message(op), "asked without Authorization and X-Token, which it was sent with"));
     ck_assert_uint_eq(lab.record.unstored_count, 2); /* the names stay in the entry */
     ck_assert_uint_eq(lab.attempts, 0);
     nonbis_op_free(op);
@@ -199,7 +201,7 @@ END_TEST
 /* Whoever began it is gone, so nobody but the journal knows that it is wanted. */
 START_TEST(a_resumed_command_that_could_not_be_sent_stays_to_be_resumed)
 {
-    static int (*const deeds[])(struct nonbis_op *op) = { nonbis_op_run, nonbis_op_wait };
+    static int (*const deeds[])(struct nonbis_op * op) = { nonbis_op_run, nonbis_op_wait };
     for (size_t i = 0; i < 2; i++) {
         struct nonbis_policy policy = lab_policy("interactive", NONBIS_SERVER, NONBIS_SERVER_NONBIS, 0);
         struct lab lab;

@@ -1,4 +1,5 @@
-/* curl_test.c - what libcurl does that the upstream leg was built around (docs/facts.md 1 to 4, 6c, 33). */
+/* curl_test.c - what libcurl does that the upstream leg was built around (docs/facts.md 1 to 4, 6c, 33, 60). */
+#include "tests/support/daemon.h"
 #include "tests/support/suite.h"
 
 #include <curl/curl.h>
@@ -6,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -267,6 +269,69 @@ START_TEST(fact_33_curl_obeys_proxy_variables_unless_told_otherwise)
 }
 END_TEST
 
+/* A certificate to trust; nobody has its key. */
+static const char certificate[] = "-----BEGIN CERTIFICATE-----\n"
+                                  "MIIBeTCCAR+gAwIBAgIUaFF+C/V6ZaH1ig64byPcAvkzszMwCgYIKoZIzj0EAwIw\n"
+                                  "ETEPMA0GA1UEAwwGYSB0ZXN0MCAXDTI2MTEzMDA0MTQyN1oYDzIxMjYxMTA2MDQx\n"
+                                  "NDI3WjARMQ8wDQYDVQQDDAZhIHRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\n"
+                                  "AASloyZqq7azXlXUep5BLhAC9NkmDjGWOFZ76AGQeUz10L+JpJtg4M0E0O2mL0sk\n"
+                                  "ft5FThVmoR2LjdRlQBGMI3IPo1MwUTAdBgNVHQ4EFgQUrJXteWqiL5cPIK0roEFb\n"
+                                  "/wmv3dYwHwYDVR0jBBgwFoAUrJXteWqiL5cPIK0roEFb/wmv3dYwDwYDVR0TAQH/\n"
+                                  "BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiEA5AbyIYgOUjEmIIiioJf3rDPLpXtD\n"
+                                  "inTkTMPLtx2G9KQCIH+HqsYJ8FhaOFqMORQQxYpLXE7m7zPirpjsSSxRFi4b\n"
+                                  "-----END CERTIFICATE-----\n";
+
+/* Whether a file was opened since the last look. */
+static bool was_opened(int watch)
+{
+    char events[4096];
+    return read(watch, events, sizeof events) > 0;
+}
+
+/* How many of three TLS connections in one multi handle open the file; their handshakes fail, which comes later. */
+static unsigned opens_of_three(unsigned port, const char *ca_file, bool with_directory)
+{
+    CURLM *multi = curl_multi_init();
+    char url[64];
+    unsigned opens = 0;
+    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    ck_assert_int_ge(inotify_add_watch(watch, ca_file, IN_OPEN), 0);
+    (void) snprintf(url, sizeof url, "https://127.0.0.1:%u/", port);
+    for (int i = 0; i < 3; i++) {
+        CURL *easy = post_to(port);
+        curl_easy_setopt(easy, CURLOPT_URL, url);
+        curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
+        if (!with_directory) {
+            curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+        }
+        ck_assert_int_eq(curl_multi_add_handle(multi, easy), CURLM_OK);
+        multi_finish(multi);
+        ck_assert_int_eq(curl_multi_remove_handle(multi, easy), CURLM_OK);
+        curl_easy_cleanup(easy);
+        opens += was_opened(watch) ? 1 : 0;
+    }
+    close(watch);
+    curl_multi_cleanup(multi);
+    return opens;
+}
+
+START_TEST(fact_60_curl_reads_its_certificates_for_every_connection_while_it_has_a_directory_of_them)
+{
+    struct server server;
+    char path[600];
+    server_start(&server, 0, kept);
+    (void) snprintf(path, sizeof path, "%s/ca.pem", daemon_folder());
+    FILE *file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(certificate, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_ptr_nonnull(curl_version_info(CURLVERSION_NOW)->capath); /* by default, whatever CAINFO says */
+    ck_assert_uint_eq(opens_of_three(server.port, path, true), 3);
+    ck_assert_uint_eq(opens_of_three(server.port, path, false), 1);
+    server_stop(&server);
+}
+END_TEST
+
 SUITE(curl)
 {
     Suite *suite = suite_create("libraries/curl");
@@ -276,6 +341,7 @@ SUITE(curl)
     CASE_LOOP(suite, fact_3_curl_calls_a_cut_answer_a_success, sizeof cut_answers / sizeof cut_answers[0]);
     CASE(suite, fact_4_curl_sends_a_value_with_crlf_as_two_lines_and_fields_nobody_asked_for);
     CASE(suite, fact_6c_connect_only_carries_exchanges_while_the_handle_stays_in_its_multi);
+    CASE(suite, fact_60_curl_reads_its_certificates_for_every_connection_while_it_has_a_directory_of_them);
     CASE(suite, fact_33_curl_obeys_proxy_variables_unless_told_otherwise);
     return suite;
 }

@@ -99,7 +99,7 @@ static bool hand_on(struct relay *relay, int client, const char *text, size_t le
             char *whole = malloc(size + 1);
             (void) snprintf(whole, size + 1, "%s\r\n\r\n", answer.head);
             memcpy(whole + head + 4, answer.body, answer.body_len);
-            good = http_send(client, whole, deed == RELAY_CUT_ANSWER ? size / 2 : size) && deed == RELAY_PASS;
+            good = http_send(client, whole, deed == RELAY_CUT_ANSWER ? size - 1 : size) && deed == RELAY_PASS;
             free(whole);
         }
         http_answer_free(&answer);

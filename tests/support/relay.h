@@ -12,7 +12,7 @@ enum relay_deed {
     RELAY_PASS,
     RELAY_DROP_REQUEST, /* read whole, never handed on, closed */
     RELAY_LOSE_ANSWER,  /* handed on and answered; the answer is thrown away, closed */
-    RELAY_CUT_ANSWER,   /* half of the answer, then closed */
+    RELAY_CUT_ANSWER,   /* all of the answer but its last byte, then closed */
     RELAY_DEEDS
 };
 
