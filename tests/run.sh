@@ -18,14 +18,23 @@ starts_nonbisd() { [ "$1" = integration ] || [ "$1" = contract ]; }
 run() {
     local start
     start=$(date +%s%N)
-    env TEST_OUT="$out" ${3:+"$3"} "$out/tests/$2" >"$logs/$1.log" 2>&1
-    echo "$? $((($(date +%s%N) - start) / 1000000))" >"$logs/$1.time"
+    local code=0 suite
+    if [[ $out == *san-address* && $2 = unit ]]; then
+        # One process for each suite: a fork out of a process that has grown costs many times as much under this sanitizer.
+        # shellcheck disable=SC2013
+        for suite in $(grep -rhoE 'suite_create\("[^"]+"' "tests/$2" | cut -d'"' -f2 | sort -u); do
+            env TEST_OUT="$out" CK_RUN_SUITE="$suite" "$out/tests/$2" >>"$logs/$1.log" 2>&1 || code=$?
+        done
+    else
+        env TEST_OUT="$out" ${3:+"$3"} "$out/tests/$2" >"$logs/$1.log" 2>&1 || code=$?
+    fi
+    echo "$code $((($(date +%s%N) - start) / 1000000))" >"$logs/$1.time"
 }
 
 tell() {
     local name=$1 log=$logs/$1.log code took counts p f
     read -r code took <"$logs/$1.time"
-    counts=$(sed -n 's/^@count \([0-9]*\) \([0-9]*\)$/\1 \2/p' "$log" | tail -n 1)
+    counts=$(awk '/^@count [0-9]+ [0-9]+$/ { p += $2; f += $3; n++ } END { if (n) print p, f }' "$log")
     if [ -z "$counts" ]; then
         echo "$name: the test program ended with exit code $code before it counted its tests"
         tail -n 40 "$log"
