@@ -65,7 +65,7 @@ SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
 group_sources    = $(sort $(shell find tests/$(1) -name '*.c'))
 
-.PHONY: all test proof-front quickstart demo bench bench-client lint format install uninstall clean help layers tests FORCE
+.PHONY: all test proof-front quickstart demo bench bench-client mutants coverage lint format install uninstall clean help layers tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -119,6 +119,15 @@ install: all
 uninstall: all
 	@OUT=$(OUT) DESTDIR="$(DESTDIR)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" \
 	  DATADIR="$(DATADIR)" MANDIR="$(MANDIR)" tools/install uninstall
+
+## mutants        seeded bugs (tests/proof/mutants): the tests find each; M="01 07" tries those alone
+mutants:
+	@$(MAKE) -s tests T= SAN=
+	@tools/run-mutants $(M)
+
+## coverage       lines and branches that the tests reach, per room, under build/coverage
+coverage:
+	@tools/run-coverage
 
 ## lint           format, tidy, layers, banned calls; settings, contract, metrics, symbols and manual against what they promise
 lint:
@@ -265,7 +274,7 @@ $(OUT)/gen/migrations_sqlite.h: $(MIGRATIONS) Makefile
 	done > $@
 $(OUT)/obj/server/store/migrate_sqlite.o: $(OUT)/gen/migrations_sqlite.h
 
--include $(shell find build -type f -name '*.d' 2>/dev/null)
+-include $(shell find build -path build/mutants -prune -o -type f -name '*.d' -print 2>/dev/null)
 
 # For compiling a single file or a few by hand: gcc $(make -s cflags) -c file.c
 cflags:

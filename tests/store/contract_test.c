@@ -406,6 +406,27 @@ START_TEST(a_forgotten_key_is_new_and_its_old_execution_is_stale)
 }
 END_TEST
 
+/* A released key is forgotten sooner than one that was completed long before it. */
+START_TEST(window_start_never_moves_back_whichever_record_is_forgotten_first)
+{
+    struct store *store = open_store(_i);
+    struct store_found early = fixture_claim_now(store, "early", 1, 0);
+    ck_assert_int_eq(fixture_finish_now(store, "early", &early, OUTCOME_COMPLETED), STORE_OK);
+    fixture_advance(20000);
+    struct store_found late = fixture_claim_now(store, "late", 1, 0);
+    ck_assert_int_eq(fixture_finish_now(store, "late", &late, OUTCOME_NOT_EXECUTED), STORE_OK);
+    fixture_advance(10000);
+    struct store_sweep sweep = fixture_sweep(store, 10);
+    ck_assert_uint_eq(sweep.forgotten, 1);
+    ck_assert_int_eq(store_window_start(store), 1020001);
+    fixture_advance(20000);
+    sweep = fixture_sweep(store, 10);
+    ck_assert_uint_eq(sweep.forgotten, 1);
+    ck_assert_int_eq(store_window_start(store), 1020001);
+    close_store(store);
+}
+END_TEST
+
 START_TEST(a_sweep_takes_the_oldest_first_and_stops_at_its_limit)
 {
     struct store *store = open_store(_i);
@@ -765,6 +786,7 @@ SUITE(store_contract)
     CASE_LOOP(suite, records_age_at_their_exact_times_swept_or_not, IMPLEMENTATIONS * 2 * AGE_ROWS);
     CASE_LOOP(suite, a_claim_past_its_deadline_is_unknown_and_is_never_forgotten_by_age, IMPLEMENTATIONS);
     CASE_LOOP(suite, a_forgotten_key_is_new_and_its_old_execution_is_stale, IMPLEMENTATIONS);
+    CASE_LOOP(suite, window_start_never_moves_back_whichever_record_is_forgotten_first, IMPLEMENTATIONS);
     CASE_LOOP(suite, a_sweep_takes_the_oldest_first_and_stops_at_its_limit, IMPLEMENTATIONS);
     CASE_LOOP(suite, void_makes_a_tombstone_of_an_unseen_or_released_key_and_of_nothing_else, IMPLEMENTATIONS);
     CASE_LOOP(suite, a_void_of_an_unseen_key_remembers_no_request, IMPLEMENTATIONS);

@@ -19,6 +19,7 @@ static struct {
     enum fault_target target;
     unsigned left, hits;
 } fault;
+static unsigned syncs[2]; /* by target */
 
 void fault_vfs_arm(enum fault_operation operation, enum fault_target target, unsigned nth, int code, int torn)
 {
@@ -39,6 +40,11 @@ void fault_vfs_disarm(void)
 unsigned fault_vfs_hits(void)
 {
     return fault.hits;
+}
+
+unsigned fault_vfs_syncs(enum fault_target target)
+{
+    return syncs[target];
 }
 
 static int fault_meets(const struct fault_file *file, enum fault_operation operation)
@@ -91,6 +97,7 @@ static int file_sync(sqlite3_file *file, int flags)
     if (fault_meets(fault_of(file), FAULT_SYNC)) {
         return fault.code;
     }
+    syncs[fault_of(file)->target] += fault_of(file)->watched ? 1 : 0;
     return fault_of(file)->real->pMethods->xSync(fault_of(file)->real, flags);
 }
 

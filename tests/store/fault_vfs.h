@@ -11,6 +11,7 @@ void fault_vfs_install(void);
  * `torn`: a failing write still writes its first half. */
 void fault_vfs_arm(enum fault_operation operation, enum fault_target target, unsigned nth, int code, int torn);
 void fault_vfs_disarm(void);
-unsigned fault_vfs_hits(void); /* operations that failed since it was armed */
+unsigned fault_vfs_hits(void);                      /* operations that failed since it was armed */
+unsigned fault_vfs_syncs(enum fault_target target); /* so far */
 
 #endif

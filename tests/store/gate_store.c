@@ -8,7 +8,8 @@
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool held;       /* begin waits */
+    bool held; /* begin waits */
+    bool commit_held;
     unsigned inside; /* begins that came this far */
     unsigned commits;
     const struct store_class *real;
@@ -31,6 +32,10 @@ static enum store_result gate_commit(struct store *store)
 {
     pthread_mutex_lock(&gate.lock);
     gate.commits++;
+    pthread_cond_broadcast(&gate.changed);
+    while (gate.commit_held) {
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    }
     pthread_mutex_unlock(&gate.lock);
     return gate.real->commit(store);
 }
@@ -47,6 +52,23 @@ void gate_wait(unsigned n)
 {
     pthread_mutex_lock(&gate.lock);
     while (gate.inside < n) {
+        pthread_cond_wait(&gate.changed, &gate.lock);
+    }
+    pthread_mutex_unlock(&gate.lock);
+}
+
+void gate_hold_commit(bool held)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.commit_held = held;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+void gate_wait_commit(unsigned n)
+{
+    pthread_mutex_lock(&gate.lock);
+    while (gate.commits < n) {
         pthread_cond_wait(&gate.changed, &gate.lock);
     }
     pthread_mutex_unlock(&gate.lock);

@@ -38,6 +38,27 @@ static enum store_result try_claim(struct store *store, const char *key)
     return result;
 }
 
+/* --- what is waited for --- */
+
+START_TEST(every_commit_is_one_sync_of_the_log_and_a_read_is_none)
+{
+    fault_vfs_install();
+    struct store_options options = start(NULL);
+    struct store *store = fixture_open(&options);
+    unsigned before = fault_vfs_syncs(FAULT_LOG);
+    struct store_found found = fixture_claim_now(store, "first", 1, 0);
+    ck_assert_uint_eq(fault_vfs_syncs(FAULT_LOG), before + 1);
+    ck_assert_int_eq(fixture_finish_now(store, "first", &found, OUTCOME_COMPLETED), STORE_OK);
+    ck_assert_uint_eq(fault_vfs_syncs(FAULT_LOG), before + 2);
+    ck_assert_int_eq(fixture_state(store, "first"), RECORD_COMPLETED);
+    ck_assert_uint_eq(fault_vfs_syncs(FAULT_LOG), before + 2);
+    (void) fixture_claim_now(store, "second", 1, 0);
+    ck_assert_uint_eq(fault_vfs_syncs(FAULT_LOG), before + 3);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
 /* --- errors --- */
 
 START_TEST(a_sync_that_fails_at_commit_is_uncertain_and_the_claim_may_be_there_after_a_restart)
@@ -384,6 +405,7 @@ END_TEST
 SUITE(store_sqlite_disk)
 {
     Suite *suite = suite_create("store/sqlite_disk");
+    CASE(suite, every_commit_is_one_sync_of_the_log_and_a_read_is_none);
     CASE(suite, a_sync_that_fails_at_commit_is_uncertain_and_the_claim_may_be_there_after_a_restart);
     CASE_LOOP(suite, an_error_at_any_write_or_sync_of_a_commit_is_told_as_what_it_proves, FAULT_ROWS);
     CASE(suite, a_store_that_was_full_goes_on_when_there_is_room_again);
