@@ -28,6 +28,11 @@ long process_memory_now_kb(pid_t pid)
     return read_kb(pid, "smaps_rollup", "Pss:");
 }
 
+long process_memory_own_kb(pid_t pid)
+{
+    return read_kb(pid, "smaps_rollup", "Anonymous:");
+}
+
 long process_memory_peak_kb(pid_t pid)
 {
     return read_kb(pid, "status", "VmHWM:");

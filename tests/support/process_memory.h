@@ -4,7 +4,9 @@
 
 #include <sys/types.h>
 
-long process_memory_now_kb(pid_t pid);  /* proportional: smaps_rollup, Pss */
+long process_memory_now_kb(pid_t pid); /* proportional: smaps_rollup, Pss */
+/* What it has allocated and written to. Unlike the proportional size it does not move with other processes that share its pages. */
+long process_memory_own_kb(pid_t pid);
 long process_memory_peak_kb(pid_t pid); /* of the resident set, since the start or the last reset: VmHWM */
 void process_memory_reset_peak(pid_t pid);
 
