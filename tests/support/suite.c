@@ -1,6 +1,7 @@
 /* suite.c - the main() of every test program. */
 #include "tests/support/suite.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -165,7 +166,17 @@ static bool is_asked_for_less(void)
     return false;
 }
 
+/* What the shell that started the tests ignores (nohup, a job in the background) must not reach the programs under test. */
+static void signals_reset(void)
+{
+    static const int numbers[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        (void) signal(numbers[i], SIG_DFL);
+    }
+}
+
 int main(void)
 {
+    signals_reset();
     return processes == 1 || is_asked_for_less() ? run_suites(0, 1) : run_in_processes();
 }
