@@ -37,6 +37,7 @@ struct settings {
     int64_t connections_max, running_max, store_queue_max;
     int64_t waiters_per_key, waiters_per_tenant, waiters_max, wait_max_ms;
     int64_t sweep_batch;
+    int64_t replay_cache;     /* bytes, over all loops */
     char *tenant;             /* "none" or "header:NAME" */
     struct view tenant_field; /* NAME; empty for none */
     struct setting_names guard;

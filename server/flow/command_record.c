@@ -3,6 +3,7 @@
 #include "server/digest/digest.h"
 #include "server/flow/exchange_state.h"
 #include "server/flow/late.h"
+#include "server/flow/replay_cache.h"
 #include "server/http/fields.h"
 
 #include <string.h>
@@ -44,19 +45,10 @@ static void exchange_note_finished(struct exchange *x, const struct store_task *
     }
 }
 
-static void claim_done(struct store_task *task)
+/* What the store answered, or would have. */
+static void exchange_found(struct exchange *x)
 {
-    struct exchange *x = LIST_ITEM(task, struct exchange, task);
-    x->claim_took_us += clock_monotonic_us() - x->claim_us;
-    if (task->result != STORE_OK) {
-        exchange_release_slot(x);
-        claim_refused(x, "store", "the claim could not be made durable; nothing was forwarded by this attempt");
-        x->store_result = store_result_name(task->result);
-        x->state_after = RECORD_STATE_COUNT;
-        exchange_event(x, EVENT_CLAIM_FAILED);
-        return;
-    }
-    const struct store_found *found = &task->found;
+    const struct store_found *found = &x->task.found;
     exchange_note_found(x, found);
     if (found->claimed) {
         x->row = found->row;
@@ -74,6 +66,22 @@ static void claim_done(struct store_task *task)
     }
 }
 
+static void claim_done(struct store_task *task)
+{
+    struct exchange *x = LIST_ITEM(task, struct exchange, task);
+    x->claim_took_us += clock_monotonic_us() - x->claim_us;
+    if (task->result != STORE_OK) {
+        exchange_release_slot(x);
+        claim_refused(x, "store", "the claim could not be made durable; nothing was forwarded by this attempt");
+        x->store_result = store_result_name(task->result);
+        x->state_after = RECORD_STATE_COUNT;
+        exchange_event(x, EVENT_CLAIM_FAILED);
+        return;
+    }
+    replay_cache_keep(x->flow->replay_cache, &task->claim, &task->found);
+    exchange_found(x);
+}
+
 void exchange_claim(struct exchange *x)
 {
     struct flow *flow = x->flow;
@@ -84,6 +92,11 @@ void exchange_claim(struct exchange *x)
     claim->target = view_make(x->origin, x->path_len);
     claim->run_ms_max = x->route->hard_timeout_ms + CLAIM_MARGIN_MS;
     claim->may_wait = exchange_may_wait(x);
+    if (replay_cache_find(flow->replay_cache, claim, store_now(flow->commons->live), &x->task.found)) {
+        metrics_add(&flow->metrics->cached, 1);
+        exchange_found(x);
+        return;
+    }
     /* Whoever has waited looks, and takes nothing over: it asked for somebody else's outcome. */
     x->holds_slot = !x->has_waited && !flow->draining && commons_enter_running(flow->commons);
     claim->may_claim = x->holds_slot;

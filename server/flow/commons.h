@@ -11,7 +11,7 @@
 struct commons {
     /* written once, before the first loop runs */
     const struct settings *settings;
-    const struct store *live; /* for store_window_told alone: the rest belongs to the store thread */
+    const struct store *live; /* for what is any thread's: its time, store_window_told */
     struct store_info store;
     int64_t store_offset_ms; /* wall clock minus store time, at start: for times told to clients */
     struct store_worker *worker;

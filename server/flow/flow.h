@@ -6,6 +6,7 @@
  *   own.c       requests at and below /_nonbis: status, void
  *   waiters.c   who waits for the end of somebody else's execution
  *   late.c      outcomes that the store would not take at first
+ *   replay_cache.c  answers that were replayed lately
  *   answer.c    what nonbis says itself, and the fields it adds
  *   result.c    the word for how a request ended
  *   metrics.c   what a loop counts; metrics_page.c tells it
@@ -29,9 +30,10 @@ struct flow {
     struct commons *commons;
     struct store_desk *desk; /* this loop's way to the store thread */
     struct upstream *upstream;
-    struct waiters *waiters; /* for the end of somebody else's execution */
-    struct metrics *metrics; /* what this loop counts */
-    unsigned number;         /* of this loop, from 0 */
+    struct waiters *waiters;           /* for the end of somebody else's execution */
+    struct metrics *metrics;           /* what this loop counts */
+    struct replay_cache *replay_cache; /* NULL: there is none */
+    unsigned number;                   /* of this loop, from 0 */
 
     struct list exchanges; /* every struct exchange that is not freed */
     struct list relays;

@@ -6,6 +6,7 @@
 #include "server/digest/digest.h"
 #include "server/flow/answer.h"
 #include "server/flow/own.h"
+#include "server/flow/replay_cache.h"
 #include "server/flow/waiters.h"
 #include "server/http/fields.h"
 
@@ -359,12 +360,14 @@ void flow_init(struct flow *flow, struct loop *loop, struct commons *commons)
     list_init(&flow->late);
     flow->waiters = waiters_new(commons->waiter_count);
     flow->metrics = metrics_new(commons->settings->routes.count);
+    flow->replay_cache = replay_cache_new((size_t) (commons->settings->replay_cache / commons->settings->loops));
 }
 
 void flow_fini(struct flow *flow)
 {
     waiters_free(flow->waiters);
     metrics_free(flow->metrics);
+    replay_cache_free(flow->replay_cache);
 }
 
 bool flow_is_quiet(const struct flow *flow)

@@ -20,6 +20,7 @@ enum metrics_row {
 struct metrics {
     char before[METRICS_LINE_BYTES]; /* no other thread's memory shares a cache line with the counters */
     uint64_t connections;            /* that this loop was given */
+    uint64_t cached;                 /* repeats that were answered without asking the store */
     uint64_t unknown[CAUSE_COUNT];   /* executions of this loop whose outcome nobody knows, or the store does not */
     struct metrics_histogram added, replay; /* by metrics_answer_bounds */
     uint64_t requests[];                    /* rows of RESULT_COUNT, and METRICS_LINE_BYTES behind them */

@@ -2,6 +2,7 @@
 #include "server/flow/metrics_page.h"
 
 #include "server/base/process.h"
+#include "server/flow/replay_cache.h"
 #include "server/flow/waiters.h"
 
 #include <stdio.h>
@@ -19,6 +20,8 @@ enum metric {
     METRIC_LOOP_CONNECTIONS,
     METRIC_ADDED,
     METRIC_REPLAY,
+    METRIC_CACHED,
+    METRIC_CACHE_BYTES,
     METRIC_UPSTREAM_CONNECTIONS,
     METRIC_RECORDS,
     METRIC_COMMIT,
@@ -55,6 +58,10 @@ static const struct metrics_family families[METRIC_COUNT] = {
                        "handler." },
     [METRIC_REPLAY] = { "nonbis_replay_seconds", "histogram",
                         "From the last byte of a repeat to its replay, without waiting for a running command." },
+    [METRIC_CACHED] = { "nonbis_repeats_cached_total", "counter",
+                        "Repeats that were answered from memory, without asking the store." },
+    [METRIC_CACHE_BYTES] = { "nonbis_replay_cache_bytes", "gauge",
+                             "Memory of answers kept for replays; bounded by replay_cache." },
     [METRIC_UPSTREAM_CONNECTIONS] = { "nonbis_upstream_connections_total", "counter",
                                       "Connections to the handler that requests were sent on: made for them, or "
                                       "kept." },
@@ -221,6 +228,17 @@ static void page_times(struct buf *out, const struct shards *shards)
     page_histogram(out, METRIC_REPLAY, &metrics_answer_bounds, &replay);
 }
 
+static void page_cache(struct buf *out, const struct shards *shards)
+{
+    uint64_t cached = 0, bytes = 0;
+    for (unsigned i = 0; i < shards->count; i++) {
+        cached += metrics_read(&shards->items[i].flow.metrics->cached);
+        bytes += replay_cache_bytes(shards->items[i].flow.replay_cache);
+    }
+    page_number(out, METRIC_CACHED, cached, 1);
+    page_number(out, METRIC_CACHE_BYTES, bytes, 1);
+}
+
 /* --- the parts --- */
 
 static void page_upstream(struct buf *out, const struct shards *shards)
@@ -289,6 +307,7 @@ void metrics_page_write(const struct metrics_facts *facts, struct buf *out)
     page_number(out, METRIC_CONNECTIONS, atomic_load(&commons->connections), 1);
     page_loops(out, shards);
     page_times(out, shards);
+    page_cache(out, shards);
     page_upstream(out, shards);
     page_store(out, commons);
     page_process(out, facts->started_wall_ms);

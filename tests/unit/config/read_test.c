@@ -145,6 +145,7 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                   "--set=waiters_per_key=18",
                                   "--set=waiters_per_tenant=19",
                                   "--set=waiters_max=20",
+                                  "--set=replay_cache=21KiB",
                                   "--set=allow_close_delimited=on",
                                   "--set=problem_prefix=https://problems.example/",
                                   NULL };
@@ -181,6 +182,7 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                       "NONBIS_WAITERS_PER_KEY=18",
                                       "NONBIS_WAITERS_PER_TENANT=19",
                                       "NONBIS_WAITERS_MAX=20",
+                                      "NONBIS_REPLAY_CACHE=21KiB",
                                       "NONBIS_ALLOW_CLOSE_DELIMITED=on",
                                       "NONBIS_PROBLEM_PREFIX=https://problems.example/",
                                       NULL };
@@ -227,6 +229,7 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
     ck_assert_int_eq(settings.waiters_per_key, 18);
     ck_assert_int_eq(settings.waiters_per_tenant, 19);
     ck_assert_int_eq(settings.waiters_max, 20);
+    ck_assert_int_eq(settings.replay_cache, 21504);
     ck_assert(settings.allow_close_delimited);
     ck_assert_str_eq(settings.problem_prefix, "https://problems.example/");
     settings_fini(&settings);
