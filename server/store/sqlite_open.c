@@ -5,6 +5,7 @@
 #include "server/base/log.h"
 #include "server/base/memory.h"
 #include "server/store/filesystem.h"
+#include "server/store/sqlite_gather.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -217,7 +218,7 @@ static bool open_database(struct opening *opening)
     int code = sqlite3_open_v2(opening->path, &sqlite->db,
                                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
                                    SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE,
-                               NULL);
+                               sqlite_gather_vfs());
     (void) umask(mask);
     if (code != SQLITE_OK) {
         return open_refuse_code(opening, "opening the database", sqlite3_errmsg(sqlite->db));

@@ -19,7 +19,7 @@ static struct {
     enum fault_target target;
     unsigned left, hits;
 } fault;
-static unsigned syncs[2]; /* by target */
+static unsigned syncs[2], writes[2]; /* by target */
 
 void fault_vfs_arm(enum fault_operation operation, enum fault_target target, unsigned nth, int code, int torn)
 {
@@ -45,6 +45,11 @@ unsigned fault_vfs_hits(void)
 unsigned fault_vfs_syncs(enum fault_target target)
 {
     return syncs[target];
+}
+
+unsigned fault_vfs_writes(enum fault_target target)
+{
+    return writes[target];
 }
 
 static int fault_meets(const struct fault_file *file, enum fault_operation operation)
@@ -84,6 +89,7 @@ static int file_write(sqlite3_file *file, const void *bytes, int len, sqlite3_in
         }
         return fault.code;
     }
+    writes[fault_of(file)->target] += fault_of(file)->watched ? 1 : 0;
     return real->pMethods->xWrite(real, bytes, len, at);
 }
 

@@ -13,5 +13,6 @@ void fault_vfs_arm(enum fault_operation operation, enum fault_target target, uns
 void fault_vfs_disarm(void);
 unsigned fault_vfs_hits(void);                      /* operations that failed since it was armed */
 unsigned fault_vfs_syncs(enum fault_target target); /* so far */
+unsigned fault_vfs_writes(enum fault_target target);
 
 #endif
