@@ -65,7 +65,7 @@ SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
 group_sources    = $(sort $(shell find tests/$(1) -name '*.c'))
 
-.PHONY: all test proof-front quickstart demo bench bench-client mutants coverage lint format install uninstall clean help layers tests FORCE
+.PHONY: all test proof-front model quickstart demo bench bench-client mutants coverage lint format install uninstall clean help layers tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -93,6 +93,21 @@ $(OUT)/tests/proof-front: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/
 ## proof-front    the hostile requests behind HAProxy and nginx (./dev install-only proof); VERBOSE=1 tells of each row
 proof-front: all $(OUT)/tests/proof-front
 	@OUT=$(OUT) tests/run.sh proof-front
+
+# The life of a record in Spin: the searcher runs on the tables of server/core, which this program writes; `make test T=model` holds them against
+# tests/proof/model/life.txt.
+LIFE_OBJECTS := $(patsubst %,$(OUT)/obj/tests/proof/model/%.o,life ways)
+
+$(OUT)/proof/model/tables: $(OUT)/obj/tests/proof/model/tables.o $(LIFE_OBJECTS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(OUT)/proof/model/tables.pml: $(OUT)/proof/model/tables
+	@$< >$@
+
+## model          the life of a record searched with Spin, and 25 mistakes that it must find (./dev install-only proof); ROWS="crash" those alone
+model: $(OUT)/proof/model/tables.pml
+	@OUT=$(OUT) ROWS="$(ROWS)" tools/run-model
 
 ## quickstart     the commands of README.md, as a reader runs them
 quickstart: all $(OUT)/order-handler
@@ -247,7 +262,7 @@ $(OUT)/bench/client: $(OUT)/obj/bench/client.o $(OUT)/libnonbis.a
 
 define group_rule
 $(OUT)/tests/$(1): $$(patsubst %.c,$(OUT)/obj/%.o,$$(call group_sources,$(1))) $$(SUPPORT_OBJECTS) \
-    $(if $(filter cli,$(1)),$$(CLI)) $(if $(filter client cli,$(1)),$$(SDK_INSIDE)) $$(LIBRARY)
+    $(if $(filter cli,$(1)),$$(CLI)) $(if $(filter client cli,$(1)),$$(SDK_INSIDE)) $(if $(filter model,$(1)),$$(LIFE_OBJECTS)) $$(LIBRARY)
 	@mkdir -p $$(@D)
 	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $$(shell pkg-config --libs check)
 endef
