@@ -59,13 +59,16 @@ CLI_OBJECTS := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out %/main.c,$(sort $(wild
 CLI         := $(OUT)/libcli.a
 
 # A test group is a folder under tests with *_test.c, at any depth; each becomes one program.
-GROUPS   := unit store model upstream edge client cli libraries integration contract
+GROUPS   := unit store model upstream edge client cli libraries integration contract faults
 SUPPORT  := $(filter-out tests/support/moved_clock.c,$(sort $(wildcard tests/support/*.c tests/peer/*.c)))
 SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
-group_sources    = $(sort $(shell find tests/$(1) -name '*.c'))
+# `faults` is the brief form of proof-faults: the same tests, smaller (below).
+group_sources    = $(if $(filter faults,$(1)),$(FAULTS) tests/proof/faults/brief.c,$(sort $(shell find tests/$(1) -name '*.c')))
+FAULTS          := $(filter-out %/shim_power.c %/shim_io.c %/shim_memory.c %/long.c %/brief.c,$(sort $(wildcard tests/proof/faults/*.c)))
+SHIMS           := $(if $(SAN),,$(patsubst tests/proof/faults/%.c,$(OUT)/tests/%.so,$(sort $(wildcard tests/proof/faults/shim_*.c))))
 
-.PHONY: all test proof-front model quickstart demo bench bench-client mutants coverage lint format install uninstall clean help layers tests FORCE
+.PHONY: all test proof-front model quickstart demo bench bench-client mutants coverage lint format install uninstall clean help layers tests FORCE proof-faults
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -81,8 +84,9 @@ test: tests
 	@OUT=$(OUT) tests/run.sh $(if $(T),$(T),$(GROUPS))
 
 tests: $(TEST_PROGRAMS) \
-       $(if $(filter integration contract cli client,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler) \
-       $(if $(filter integration contract,$(if $(T),$(T),$(GROUPS))),$(OUT)/nonbisd-moved) \
+       $(if $(filter integration contract cli client faults,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler) \
+       $(if $(filter faults,$(if $(T),$(T),$(GROUPS))),$(SHIMS)) \
+       $(if $(filter integration contract faults,$(if $(T),$(T),$(GROUPS))),$(OUT)/nonbisd-moved) \
        $(if $(filter client,$(if $(T),$(T),$(GROUPS))),$(EXAMPLES))
 
 # The proofs that want programs beside ours are groups of their own, which `make test` leaves out: tests/proof/NAME is the program proof-NAME.
@@ -108,6 +112,20 @@ $(OUT)/proof/model/tables.pml: $(OUT)/proof/model/tables
 ## model          the life of a record searched with Spin, and 25 mistakes that it must find (./dev install-only proof); ROWS="crash" those alone
 model: $(OUT)/proof/model/tables.pml
 	@OUT=$(OUT) ROWS="$(ROWS)" tools/run-model
+
+$(OUT)/tests/proof-faults: $(patsubst %.c,$(OUT)/obj/%.o,$(FAULTS) tests/proof/faults/long.c) $(SUPPORT_OBJECTS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(shell pkg-config --libs check)
+
+# What stands between a program and its libraries, to play a bad machine. A sanitizer wants to stand there itself.
+$(OUT)/tests/shim_%.so: tests/proof/faults/shim_%.c tests/proof/faults/shim.h
+	@mkdir -p $(@D)
+	@echo "ld $@"
+	@$(CC) $(CFLAGS) -fPIC -shared -o $@ $< -ldl
+
+## proof-faults   power loss, failing disk, no memory, no descriptors, wrong clocks (./dev install-only proof)
+proof-faults: all $(OUT)/nonbisd-moved $(OUT)/tests/proof-faults $(SHIMS)
+	@OUT=$(OUT) tests/run.sh proof-faults
 
 ## quickstart     the commands of README.md, as a reader runs them
 quickstart: all $(OUT)/order-handler

@@ -42,6 +42,6 @@ bool body_read(const struct options *options, struct buf *body)
         return file_read_path(data + 1, body) || complain_of_body(data + 1, most);
     }
     buf_append_text(body, data);
-    errno = EFBIG;
+    errno = strlen(data) > most ? EFBIG : ENOMEM;
     return !body->failed || complain_of_body("the text behind -d", most);
 }

@@ -156,7 +156,7 @@ bool fields_each(const struct fields *fields, bool has_body,
 {
     struct walk *walk = calloc(1, sizeof *walk); /* 40 KiB: not for the stack */
     if (walk == NULL) {
-        complain("out of memory; nothing was sent");
+        complain("out of memory for the fields of the request"); /* also asked for when it was sent */
         return false;
     }
     walk->each = each;

@@ -42,7 +42,8 @@ bool file_read(int fd, struct buf *out)
         }
         buf_append_bytes(out, piece, got > 0 ? (size_t) got : 0);
     }
-    int error = out->failed ? EFBIG : errno;
+    bool fits = got <= 0 || (size_t) got <= out->max - out->len;
+    int error = !out->failed ? errno : fits ? ENOMEM : EFBIG;
     free(piece);
     errno = error;
     return got == 0 && !out->failed;

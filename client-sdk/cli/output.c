@@ -36,13 +36,21 @@ bool output_is_answer(const struct nonbis_op *op)
     return nonbis_op_is_final(op) || turned_down;
 }
 
-/* The body was longer than the policy keeps. */
-static bool body_is_cut(const struct nonbis_policy *policy, const struct nonbis_op *op)
+/* Why the body is not in hand; NULL: it is, or nobody can know. */
+static const char *body_is_cut(const struct nonbis_policy *policy, const struct nonbis_op *op)
 {
     size_t len = 0;
     (void) nonbis_op_body(op, &len);
     bool lost = (nonbis_op_marks(op) & NONBIS_MARK_BODY_LOST) != 0;
-    return !nonbis_op_body_is_whole(op) && !lost && (int64_t) len >= nonbis_policy_get(policy, NONBIS_RESPONSE_MAX);
+    if (nonbis_op_body_is_whole(op) || lost) {
+        return NULL;
+    }
+    if ((int64_t) len >= nonbis_policy_get(policy, NONBIS_RESPONSE_MAX)) {
+        return "is longer than --response-max";
+    }
+    /* An answer that says where it ends, and did not end there, is none at all: so it came whole, and could not be kept. */
+    bool framed = nonbis_op_field(op, "Content-Length") != NULL || nonbis_op_field(op, "Transfer-Encoding") != NULL;
+    return framed ? "was more than there is memory for" : NULL;
 }
 
 /* ---- the answer itself -------------------------------------------------------------------------------------------- */
@@ -88,8 +96,9 @@ static bool answer_show(const struct options *options, const struct nonbis_polic
     if (!output_is_answer(op) || (option_is_given(options, OPTION_JSON) && path == NULL)) {
         return true;
     }
-    if (body_is_cut(policy, op)) {
-        complain("the body of the answer is longer than --response-max and was not kept, so nothing of it is shown");
+    const char *cut = body_is_cut(policy, op);
+    if (cut != NULL) {
+        complain("the body of the answer %s and was not kept, so nothing of it is shown", cut);
         return false;
     }
     if ((nonbis_op_marks(op) & NONBIS_MARK_BODY_LOST) != 0) {

@@ -180,13 +180,19 @@ static void stop_begin(struct stop *stop, const char *reason, const char *why, i
 static void stop_on_signal(void *context, int signal_number)
 {
     struct stop *stop = context;
-    if (stop->begun) {
+    const char *name = signal_number == SIGTERM ? "SIGTERM" : "SIGINT";
+    if (stop->signalled) {
         log_message(LOG_WARN, "stop",
                     "a second signal: the process leaves now; running commands become unknown at the next start");
         log_flush();
         _exit(STOP_EXIT_FORCED);
     }
-    stop_begin(stop, "draining", signal_number == SIGTERM ? "SIGTERM" : "SIGINT", 0);
+    stop->signalled = true;
+    if (stop->begun) { /* the store failed before: nobody has asked yet that what runs be cut */
+        log_message(LOG_INFO, "stop",
+                    "%s: what runs still finishes, as it did already; a second signal ends it at once", name);
+    }
+    stop_begin(stop, "draining", name, 0);
 }
 
 static void stop_deliver_store_failed(struct loop_message *message)

@@ -33,7 +33,7 @@ struct stop {
     struct loop_message store_failed;
     unsigned quiet_count, closed_count;
     const char *reason; /* of the drain: "draining" or "store" */
-    bool begun, cut, ended;
+    bool begun, signalled, cut, ended;
     int exit_code;
 };
 

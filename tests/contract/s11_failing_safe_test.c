@@ -145,6 +145,25 @@ START_TEST(rule_11_4_an_error_at_commit_ends_the_process_and_the_next_start_read
 }
 END_TEST
 
+/* It is the first: 11.7 needs a second one. */
+START_TEST(rule_11_4_a_signal_while_a_failed_store_is_drained_cuts_nothing)
+{
+    struct caller caller;
+    disk_start_breakable();
+    EXPECT(post("done", "x"), 200, "executed");
+    handler_holds("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok");
+    hold(&caller, "running");
+    disk_break();
+    EXPECT_PROBLEM(post("broken", "x"), 503, "refused", "unavailable");
+    daemon_signal(&scene.nonbis, SIGTERM);
+    ck_assert(daemon_wait_logged(&scene.nonbis, "SIGTERM"));
+    peer_release(scene.peer, 1);
+    EXPECT(join(&caller), 201, "unrecorded");
+    ck_assert_int_eq(daemon_wait(&scene.nonbis), 74);
+    peer_free(scene.peer);
+}
+END_TEST
+
 START_TEST(rule_11_5_on_a_full_disk_replays_and_status_queries_go_on_and_new_commands_are_refused)
 {
     int refused = 0;
@@ -262,6 +281,7 @@ SUITE(contract_failing_safe)
     RULE_ALONE(suite, rule_11_2_believing_more_of_the_handler_does_not_touch_durability);
     RULE_ALONE(suite, rule_11_3_a_look_up_is_told_only_once_what_it_was_answered_with_is_durable);
     RULE_ALONE(suite, rule_11_4_an_error_at_commit_ends_the_process_and_the_next_start_reads_the_truth);
+    RULE_ALONE(suite, rule_11_4_a_signal_while_a_failed_store_is_drained_cuts_nothing);
     RULE_ALONE(suite, rule_11_5_on_a_full_disk_replays_and_status_queries_go_on_and_new_commands_are_refused);
     RULE_ALONE_ROWS(suite, rule_11_6_a_drain_refuses_new_commands_and_lets_running_ones_finish, drain_signals);
     RULE_ALONE(suite, rule_11_6_at_the_end_of_a_drain_callers_get_what_is_recorded_and_the_rest_leaves_no_trace);

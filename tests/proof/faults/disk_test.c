@@ -1,0 +1,132 @@
+/* disk_test.c - T6: the disk of the store is full (docs/contract.md 11.5, 6.17, 9.9): new commands are refused and not forwarded, replays and queries go on,
+ * what runs is recorded or told as unrecorded and recorded late, and all goes on when there is room. Every second round the full server is killed. */
+#include "tests/proof/faults/shop.h"
+#include "tests/proof/faults/size.h"
+#include "tests/proof/faults/small_disk.h"
+
+enum { WARM = 5, HELD = 4, REFUSALS = 5, TRIES_MAX = 2000 };
+
+struct full {
+    struct shop shop;
+    unsigned refused, replays, queries, unrecorded, late, killed_full, full_starts, recovered;
+};
+
+static unsigned count_unrecorded(const struct shop *shop, unsigned first)
+{
+    unsigned count = 0;
+    for (unsigned i = first; i < shop->count; i++) {
+        count += shop->orders[i].unrecorded && !shop->orders[i].acked ? 1 : 0;
+    }
+    return count;
+}
+
+static void use_while_full(struct full *full, unsigned first)
+{
+    struct shop *shop = &full->shop;
+    unsigned refused = 0;
+    for (unsigned i = 0; i < TRIES_MAX && refused < REFUSALS; i++) {
+        refused += shop_post(shop, shop_new(shop)) == 503 ? 1 : 0;
+    }
+    ck_assert_uint_eq(refused, REFUSALS);
+    full->refused += refused;
+    for (unsigned i = first; i < first + WARM; i++) {
+        full->replays += shop_post(shop, &shop->orders[i]) == 200 ? 1 : 0;
+        full->queries += shop_query(shop, &shop->orders[i]) == 200 ? 1 : 0;
+    }
+}
+
+static void end_by_room(struct full *full, unsigned first)
+{
+    struct shop *shop = &full->shop;
+    unsigned unrecorded = count_unrecorded(shop, first);
+    small_disk_make_room(shop->folder);
+    ck_assert(daemon_wait_logged_times(&shop->nonbis, "is recorded now", (int) unrecorded));
+    full->late += unrecorded;
+}
+
+static void end_by_kill(struct full *full)
+{
+    struct shop *shop = &full->shop;
+    int exit_code;
+    shop_kill(shop);
+    full->killed_full++;
+    if (shop_try(shop, &exit_code)) { /* nothing was running, by the store */
+        shop_kill(shop);
+        full->full_starts++;
+    } else {
+        ck_assert_int_eq(exit_code, 74);
+    }
+    small_disk_make_room(shop->folder);
+    shop_start(shop);
+}
+
+static void run_round(struct full *full, unsigned round)
+{
+    struct shop *shop = &full->shop;
+    unsigned first = shop->count;
+    shop_start(shop);
+    for (unsigned i = 0; i < WARM; i++) {
+        ck_assert_int_eq(shop_post(shop, shop_new(shop)), 200);
+    }
+    shop_hold(shop, HELD);
+    small_disk_fill(shop->folder);
+    use_while_full(full, first);
+    shop_let_go(shop);
+    full->unrecorded += count_unrecorded(shop, first);
+    if (round % 2 == 0) {
+        end_by_room(full, first);
+    } else {
+        end_by_kill(full);
+    }
+    shop_judge(shop, first);
+    full->recovered += shop_post(shop, shop_new(shop)) == 200 ? 1 : 0;
+    ck_assert_int_eq(shop_stop(shop), 0);
+}
+
+/* Behind rounds without a kill every outcome is there: an unrecorded one that never came would be unknown. */
+START_TEST(on_a_full_disk_replays_and_queries_go_on_and_with_room_all_goes_on)
+{
+    struct full full = { 0 };
+    struct shop *shop = &full.shop;
+    unsigned lost_outcomes = 0;
+    if (!small_disk_allowed()) {
+        return;
+    }
+    shop_open(shop);
+    const char *kind = small_disk_mount(shop->folder);
+    ck_assert_ptr_nonnull(kind);
+    for (unsigned round = 0; round < faults_size.disk_rounds; round++) {
+        unsigned first = shop->count;
+        run_round(&full, round);
+        for (unsigned i = first; i < shop->count && round % 2 == 0; i++) {
+            lost_outcomes += shop->orders[i].acked || shop->orders[i].executions == 0 ? 0 : 1;
+        }
+    }
+    shop_start(shop);
+    shop_judge(shop, 0);
+    ck_assert_int_eq(shop_stop(shop), 0);
+    const struct shop_wrongs *wrongs = &shop->wrongs;
+    FIGURE(
+        "T6 enospc disk=%s rounds=%u claims_refused=%u replays_ok=%u of %u status_ok=%u unrecorded=%u recorded_late=%u "
+        "outcomes_lost=%u killed_full=%u started_full=%u recovered=%u acked=%u lost=%u double=%u denied=%u "
+        "forgotten=%u",
+        kind, faults_size.disk_rounds, full.refused, full.replays, WARM * faults_size.disk_rounds, full.queries,
+        full.unrecorded, full.late, lost_outcomes, full.killed_full, full.full_starts, full.recovered,
+        shop_count_acked(shop), wrongs->lost, wrongs->twice, wrongs->liar, wrongs->forgotten);
+    ck_assert_uint_eq(full.replays, WARM * faults_size.disk_rounds);
+    ck_assert_uint_eq(full.queries, WARM * faults_size.disk_rounds);
+    ck_assert_uint_eq(full.recovered, faults_size.disk_rounds);
+    ck_assert_uint_ge(full.unrecorded, 1);
+    ck_assert_uint_eq(lost_outcomes, 0);
+    shop_expect_right(shop);
+    shop_close(shop);
+    small_disk_end(shop->folder);
+}
+END_TEST
+
+SUITE(faults_disk)
+{
+    Suite *suite = suite_create("faults/disk");
+    CASE_TIMEOUT(suite, on_a_full_disk_replays_and_queries_go_on_and_with_room_all_goes_on, 300);
+    return suite;
+}
