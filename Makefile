@@ -58,17 +58,17 @@ EXAMPLES := $(patsubst client-sdk/examples/%.c,$(OUT)/examples/%,$(sort $(wildca
 CLI_OBJECTS := $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out %/main.c,$(sort $(wildcard client-sdk/cli/*.c))))
 CLI         := $(OUT)/libcli.a
 
-# A test group is a folder under tests with *_test.c, at any depth; each becomes one program.
-GROUPS   := unit store model upstream edge client cli libraries integration contract faults
+# A test group is a folder under tests with *_test.c, at any depth; each becomes one program. Those of `fuzz` and `faults` are brief forms of proofs (below).
+GROUPS   := unit store model fuzz upstream edge client cli libraries faults integration contract
 SUPPORT  := $(filter-out tests/support/moved_clock.c,$(sort $(wildcard tests/support/*.c tests/peer/*.c)))
 SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
-# `faults` is the brief form of proof-faults: the same tests, smaller (below).
-group_sources    = $(if $(filter faults,$(1)),$(FAULTS) tests/proof/faults/brief.c,$(sort $(shell find tests/$(1) -name '*.c')))
 FAULTS          := $(filter-out %/shim_power.c %/shim_io.c %/shim_memory.c %/long.c %/brief.c,$(sort $(wildcard tests/proof/faults/*.c)))
 SHIMS           := $(if $(SAN),,$(patsubst tests/proof/faults/%.c,$(OUT)/tests/%.so,$(sort $(wildcard tests/proof/faults/shim_*.c))))
+group_sources    = $(if $(filter faults,$(1)),$(FAULTS) tests/proof/faults/brief.c,$(sort $(shell find tests/$(if $(filter fuzz,$(1)),proof/)$(1) -name '*.c')))
 
-.PHONY: all test proof-front model quickstart demo bench bench-client mutants coverage lint format install uninstall clean help layers tests FORCE proof-faults
+.PHONY: all test proof-front proof-faults model fuzz quickstart demo bench bench-client mutants coverage lint format install uninstall clean help layers \
+        tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -126,6 +126,18 @@ $(OUT)/tests/shim_%.so: tests/proof/faults/shim_%.c tests/proof/faults/shim.h
 ## proof-faults   power loss, failing disk, no memory, no descriptors, wrong clocks (./dev install-only proof)
 proof-faults: all $(OUT)/nonbisd-moved $(OUT)/tests/proof-faults $(SHIMS)
 	@OUT=$(OUT) tests/run.sh proof-faults
+
+# A fuzz target alone, under libFuzzer: tools/run-fuzz builds these with clang, apart from everything else.
+FUZZ_TARGETS := $(filter-out fuzz%,$(patsubst tests/proof/fuzz/%.c,%,$(wildcard tests/proof/fuzz/*.c)))
+$(FUZZ_TARGETS:%=$(OUT)/target/%): $(OUT)/target/%: $(OUT)/obj/tests/proof/fuzz/%.o $(OUT)/obj/tests/proof/fuzz/fuzz.o $(OUT)/obj/tests/proof/fuzz/fuzz_head.o $(SDK_INSIDE) $(LIBRARY)
+	@mkdir -p $(@D)
+	@echo "ld $@"
+	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+
+## fuzz           every reader under libFuzzer (./dev install-only proof); SECONDS=60 for each, F="key guard" those alone, SEED=n
+SECONDS ?= 60
+fuzz:
+	@FUZZ_SECONDS="$(SECONDS)" FUZZ_SEED="$(SEED)" tools/run-fuzz $(if $(F),$(F),$(FUZZ_TARGETS))
 
 ## quickstart     the commands of README.md, as a reader runs them
 quickstart: all $(OUT)/order-handler
@@ -280,7 +292,7 @@ $(OUT)/bench/client: $(OUT)/obj/bench/client.o $(OUT)/libnonbis.a
 
 define group_rule
 $(OUT)/tests/$(1): $$(patsubst %.c,$(OUT)/obj/%.o,$$(call group_sources,$(1))) $$(SUPPORT_OBJECTS) \
-    $(if $(filter cli,$(1)),$$(CLI)) $(if $(filter client cli,$(1)),$$(SDK_INSIDE)) $(if $(filter model,$(1)),$$(LIFE_OBJECTS)) $$(LIBRARY)
+    $(if $(filter cli,$(1)),$$(CLI)) $(if $(filter client cli fuzz,$(1)),$$(SDK_INSIDE)) $(if $(filter model,$(1)),$$(LIFE_OBJECTS)) $$(LIBRARY)
 	@mkdir -p $$(@D)
 	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $$(shell pkg-config --libs check)
 endef

@@ -151,7 +151,7 @@ static bool take_clock(struct view *rest, struct moment *moment)
 static int64_t moment_to_ms(const struct moment *moment)
 {
     return days_of_date(moment->year, moment->month, moment->day) * MS_PER_DAY +
-           ((moment->hour * INT64_C(60) + moment->minute) * 60 + moment->second) * 1000;
+           ((moment->hour * INT64_C(60) + moment->minute) * 60 + moment->second) * 1000 + moment->ms;
 }
 
 static bool moment_is_valid(const struct moment *moment)
@@ -161,6 +161,17 @@ static bool moment_is_valid(const struct moment *moment)
     /* Second 60 is a leap second and counts as the one behind it. */
     return moment->day >= 1 && moment->day <= last && moment->hour <= 23 && moment->minute <= 59 &&
            moment->second <= 60;
+}
+
+/* What is read can be written: not the leap second behind which the year 10000 begins, nor a year of two digits that the clock puts there. */
+static bool moment_take(const struct moment *moment, int64_t *unix_ms)
+{
+    int64_t ms = moment_is_valid(moment) ? moment_to_ms(moment) : INT64_MAX;
+    if (ms < YEAR_0_MS || ms > YEAR_9999_END_MS) {
+        return false;
+    }
+    *unix_ms = ms;
+    return true;
 }
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT", behind the name of the day. */
@@ -220,11 +231,7 @@ bool http_date_read(struct view text, int64_t now_ms, int64_t *unix_ms)
             read = read_imf_fixdate(rest, &moment) || read_asctime(rest, &moment);
         }
     }
-    if (!read || !moment_is_valid(&moment)) {
-        return false;
-    }
-    *unix_ms = moment_to_ms(&moment);
-    return true;
+    return read && moment_take(&moment, unix_ms);
 }
 
 bool rfc3339_read(struct view text, int64_t *unix_ms)
@@ -234,11 +241,7 @@ bool rfc3339_read(struct view text, int64_t *unix_ms)
                 take_text(&text, "-") && take_number(&text, 2, &moment.day) && take_text(&text, "T") &&
                 take_clock(&text, &moment) && (!take_text(&text, ".") || take_number(&text, 3, &moment.ms)) &&
                 take_text(&text, "Z") && text.len == 0;
-    if (!read || moment.month < 1 || moment.month > 12 || !moment_is_valid(&moment)) {
-        return false;
-    }
-    *unix_ms = moment_to_ms(&moment) + moment.ms;
-    return true;
+    return read && moment.month >= 1 && moment.month <= 12 && moment_take(&moment, unix_ms);
 }
 
 static bool is_all_digits(struct view text)

@@ -10,7 +10,7 @@ enum { HTTP_DATE_BYTES = 30, RFC3339_BYTES = 25 }; /* with the final NUL */
 /* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 section 5.6.7). Fractions of a second are cut off. */
 void http_date_write(int64_t unix_ms, char out[HTTP_DATE_BYTES]);
 
-/* All three forms that RFC 9110 section 5.6.7 wants accepted; `now_ms` resolves two-digit years. */
+/* All three forms that RFC 9110 section 5.6.7 wants accepted, of years 0 to 9999; `now_ms` resolves two-digit years. */
 bool http_date_read(struct view text, int64_t now_ms, int64_t *unix_ms);
 
 /* "2026-11-29T12:00:00.123Z" (RFC 3339, always UTC, always milliseconds). */

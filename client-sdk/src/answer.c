@@ -25,11 +25,16 @@ void answer_clear(struct answer *answer)
     buf_clear(&answer->body);
 }
 
+static bool has_nul(struct view text)
+{
+    return text.len > 0 && memchr(text.ptr, '\0', text.len) != NULL;
+}
+
 void answer_add_field(struct answer *answer, struct view name, struct view value)
 {
     value = view_trim(value);
     size_t before = answer->head.len;
-    if (memchr(name.ptr, '\0', name.len) != NULL || (value.len > 0 && memchr(value.ptr, '\0', value.len) != NULL)) {
+    if (has_nul(name) || has_nul(value)) {
         return;
     }
     buf_append(&answer->head, name);

@@ -11,9 +11,23 @@ enum { EXIT_GOOD = 0, EXIT_USAGE = 64, EXIT_CONFIGURATION = 78 };
 
 /* --------------------------------------------------------------------------------------- telling */
 
+/* The name of a variable may hold any byte, and be of any length. */
+static bool source_is_plain(struct view source)
+{
+    bool plain = source.len <= 100;
+    for (size_t i = 0; i < source.len && plain; i++) {
+        plain = source.ptr[i] >= 0x20 && source.ptr[i] < 0x7F;
+    }
+    return plain;
+}
+
 void reading_tell(struct reading *reading, struct view source, const char *problem)
 {
-    buf_append(reading->errors, source);
+    if (source_is_plain(source)) {
+        buf_append(reading->errors, source);
+    } else {
+        shown_write(source, reading->errors);
+    }
     buf_append_text(reading->errors, ": ");
     buf_append_text(reading->errors, problem);
 }

@@ -4,6 +4,7 @@
  *
  * A route is one block of memory: its text, and behind that what the text had to be turned into (the normal form of the
  * pattern, the tidied list of fields). Everything else in it points into the block. No state; any thread. */
+#include "schema/limits.h"
 #include "schema/wire.h"
 #include "server/base/memory.h"
 #include "server/config/values.h"
@@ -12,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUTE_TEXT_MAX = 4096 }; /* bytes; paths of real services take a tenth of it */
+/* Bytes: a longer target is refused anyway. There is no bound on the whole text: printed, with every option, it is longer than it was given, and
+ * must be read again. */
+enum { PATH_MAX_BYTES = LIMIT_TARGET_BYTES };
 
 /* A route under construction. */
 struct draft {
@@ -66,6 +69,9 @@ static bool method_take(struct draft *draft, struct view method)
 /* What is wrong with a path as a pattern, or NULL. `form` is its normal form. */
 static const char *path_fault(struct view path, const struct path_form *form)
 {
+    if (path.len > PATH_MAX_BYTES) {
+        return "a path of at most 4096 bytes";
+    }
     for (size_t i = 0; i < path.len; i++) {
         unsigned char byte = (unsigned char) path.ptr[i];
         if (byte <= 0x20 || byte >= 0x7F) {
@@ -344,8 +350,8 @@ bool route_parse(struct route *route, struct view text, const struct settings *d
 {
     *route = (struct route){ .text = NULL };
     text = view_trim(text);
-    if (text.len == 0 || text.len > ROUTE_TEXT_MAX) {
-        return refuse(error, "METHOD PATH [OPTION=VALUE ...] of at most 4096 bytes", text);
+    if (text.len == 0) {
+        return refuse(error, "METHOD PATH [OPTION=VALUE ...]", text);
     }
     struct draft draft = {
         .answer_default = defaults->sources[setting_find(VIEW("answer_timeout")) - setting_table] == SOURCE_DEFAULT,

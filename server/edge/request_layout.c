@@ -10,7 +10,7 @@
  * So in a clean head every piece begins where the one before it has ended, and the last one ends with the head. Whatever else there
  * was makes a gap, or has moved a piece: two parsers could read such a head in two ways, and it is refused (400), as it is should
  * another version of the library lay things out otherwise. What cannot be told from CR LF, because it leaves two NULs as well: NUL LF, and
- * as the empty line ":" LF. */
+ * as the empty line ":" LF; and where the last line and the empty one meet, what leaves four (tests/proof/fuzz/layout.c lists them). */
 #include "server/edge/inside.h"
 
 #include <string.h>

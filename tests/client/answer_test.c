@@ -38,6 +38,21 @@ START_TEST(a_cleared_answer_is_as_a_new_one)
 }
 END_TEST
 
+/* A view of nothing may have no place at all (common/view.h). */
+START_TEST(a_field_without_a_name_or_a_value_is_kept_as_it_is)
+{
+    struct answer answer;
+    const char *name = NULL, *value = NULL;
+    answer_init(&answer, 16);
+    answer_add_field(&answer, view_make(NULL, 0), view_make(NULL, 0));
+    ck_assert(answer_field_at(&answer, 0, &name, &value));
+    ck_assert_str_eq(name, "");
+    ck_assert_str_eq(value, "");
+    ck_assert(!answer_field_at(&answer, 1, &name, &value));
+    answer_fini(&answer);
+}
+END_TEST
+
 START_TEST(an_answer_that_a_close_ended_does_not_make_a_later_one_whole)
 {
     struct transport_facts facts;
@@ -61,6 +76,7 @@ SUITE(answer)
 {
     Suite *suite = suite_create("client/answer");
     CASE(suite, a_cleared_answer_is_as_a_new_one);
+    CASE(suite, a_field_without_a_name_or_a_value_is_kept_as_it_is);
     CASE(suite, an_answer_that_a_close_ended_does_not_make_a_later_one_whole);
     return suite;
 }

@@ -243,6 +243,9 @@ static const struct {
     /* HAProxy takes the LF for the end of the line, keeps the NUL and writes CR LF behind it: so it can be told. */
     { "residual: NUL LF for CR LF", { BY_NONBIS, BY_FRONT } },
     { "residual: a colon and LF for the empty line", { BY_FRONT, BY_FRONT } },
+    { "residual: LF, a colon and CR LF for the end of the head", { BY_FRONT, BY_FRONT } },
+    { "residual: LF, NUL and CR LF for the end of the head", { BY_FRONT, BY_FRONT } },
+    { "residual: NUL, CR LF and LF for the end of the head", { BY_FRONT, BY_FRONT } },
     { "residual: NUL LF for the empty line", { BY_FRONT, BY_FRONT } },
     { "residual: a line before the request that begins with NUL", { BY_FRONT, BY_FRONT } },
     { "residual: LF before the request", { WHOLE, WHOLE } },

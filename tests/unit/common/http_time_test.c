@@ -61,6 +61,8 @@ static const struct {
     { "Sun, 06 Nov 1994 24:00:00 GMT", false, 0 },
     { "Sun, 06 Nov 1994 08:60:00 GMT", false, 0 },
     { "Sun, 06 Nov 1994 08:49:61 GMT", false, 0 },
+    { "Fri, 31 Dec 9999 23:59:59 GMT", true, 253402300799000 },
+    { "Fri, 31 Dec 9999 23:59:60 GMT", false, 0 }, /* would be of the year 10000, which nobody can write */
     { "Sun, 06 Nov 1994 08:49:37 UTC", false, 0 },
     { "Sun, 06 Nov 1994 08:49:37 +0000", false, 0 },
     { "Sun, 06 Nov 1994 08:49:37 GMT ", false, 0 },
@@ -144,6 +146,16 @@ START_TEST(a_date_long_ahead_of_any_clock_saturates)
 }
 END_TEST
 
+/* A clock at either end of the calendar puts a year of two digits beyond it. */
+START_TEST(a_year_of_two_digits_that_leaves_the_calendar_is_none)
+{
+    int64_t unix_ms = 77;
+    ck_assert(!http_date_read(VIEW("Sunday, 06-Nov-94 08:49:37 GMT"), INT64_MIN, &unix_ms));
+    ck_assert(!http_date_read(VIEW("Sunday, 06-Nov-49 08:49:37 GMT"), INT64_MAX, &unix_ms));
+    ck_assert_int_eq(unix_ms, 77);
+}
+END_TEST
+
 static const struct {
     const char *text;
     bool good;
@@ -152,6 +164,8 @@ static const struct {
     { "1970-01-01T00:00:00.000Z", true, 0 },
     { "2026-11-29T12:00:00.123Z", true, 1795953600123 },
     { "2026-11-29T12:00:00Z", true, 1795953600000 },
+    { "9999-12-31T23:59:59.999Z", true, 253402300799999 },
+    { "9999-12-31T23:59:60.000Z", false, 0 },
     { "2000-02-29T00:00:00.000Z", true, 951782400000 },
     { "1969-12-31T23:59:59.999Z", true, -1 },
     { "2025-02-29T00:00:00.000Z", false, 0 },
@@ -184,5 +198,6 @@ SUITE(http_time)
     CASE(suite, every_day_of_four_centuries_is_read_back_as_it_was_written);
     CASE_LOOP(suite, retry_after_is_seconds_or_a_date, sizeof(waits) / sizeof(waits[0]));
     CASE(suite, a_date_long_ahead_of_any_clock_saturates);
+    CASE(suite, a_year_of_two_digits_that_leaves_the_calendar_is_none);
     return suite;
 }

@@ -39,6 +39,7 @@ static const struct {
     { NULL, NULL, "NONBIS_BODYMAX=1KiB", 78, "NONBIS_BODYMAX: no setting", "did you mean NONBIS_BODY_MAX?" },
     { NULL, NULL, "NONBIS_listen=127.0.0.1:1", 78, "NONBIS_listen: no setting", "did you mean NONBIS_LISTEN?" },
     { NULL, NULL, "NONBIS_BODY-MAX=1KiB", 78, "NONBIS_BODY-MAX: no setting", "did you mean NONBIS_BODY_MAX?" },
+    { NULL, NULL, "NONBIS_\x1b[31m\xe9\n=1", 78, "\"NONBIS_\\x1b[31m\\xe9\\x0a\": no setting", "--help" },
     { NULL, NULL, "NONBIS_=1", 78, "NONBIS_: no setting", "" },
     { NULL, NULL, "NONBIS_PORT=8080", 78, "NONBIS_PORT: no setting", "" },
     { NULL, NULL, "NONBIS_ROUTE=POST /x", 78, "NONBIS_ROUTE: routes are given by --route only", "" },
