@@ -46,7 +46,7 @@ DATADIR    ?= $(PREFIX)/share
 MANDIR     ?= $(DATADIR)/man
 
 MANUAL     := $(patsubst client-sdk/man/%.in,$(OUT)/man/%,$(sort $(wildcard client-sdk/man/*.3.in))) \
-              $(patsubst client-sdk/man/%,$(OUT)/man/%,$(sort $(wildcard client-sdk/man/*.[1578])))
+              $(patsubst client-sdk/man/%,$(OUT)/man/%,$(sort $(wildcard client-sdk/man/*.[1578]))) $(OUT)/man/nonbisd.8
 COMPLETION := $(addprefix $(OUT)/completion/nonbis.,bash zsh fish)
 
 # The programs of the manual, built as their readers build them: C99, and nothing but what is installed.
@@ -77,7 +77,7 @@ all: $(OUT)/nonbisd $(OUT)/nonbis $(SDK) $(OUT)/nonbis.pc $(MANUAL) $(COMPLETION
 help:
 	@sed -n 's/^## //p' Makefile
 
-## all            build/nonbisd, build/nonbis, libnonbis with its manual
+## all            build/nonbisd, build/nonbis, libnonbis, the manual
 ## test           every test group, or those named by T="..."; closing line "N passed, N failed"
 test: tests
 	@$(if $(filter contract,$(if $(T),$(T),$(GROUPS))),tools/check-contract)
@@ -225,6 +225,11 @@ $(OUT)/nonbis.pc: client-sdk/nonbis.pc.in FORCE
 
 # Pages of section 3 take declarations from the header and their example from client-sdk/examples.
 $(OUT)/man/%.3: client-sdk/man/%.3.in $(SDK_HEADER) tools/man-page $(wildcard client-sdk/examples/*.c)
+	@mkdir -p $(@D)
+	@tools/man-page $(VERSION) $< >$@
+
+# The server's page takes settings, routes and flags from where they are written.
+$(OUT)/man/nonbisd.8: server/man/nonbisd.8.in tools/man-page docs/settings.md server/config/print.c
 	@mkdir -p $(@D)
 	@tools/man-page $(VERSION) $< >$@
 

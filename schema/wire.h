@@ -14,6 +14,7 @@
 
 /* Request fields. */
 #define WIRE_IDEMPOTENCY_KEY "Idempotency-Key"
+#define WIRE_ASK "Nonbis-Ask" /* OPTIONS: whether a request of this method is protected (contract 7.7) */
 
 /* Response fields (section 10). */
 #define WIRE_STATUS "Idempotency-Status"

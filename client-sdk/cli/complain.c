@@ -2,6 +2,7 @@
 #include "client-sdk/cli/complain.h"
 
 #include "client-sdk/cli/file.h"
+#include "client-sdk/cli/printable.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,12 +22,7 @@ void complain(const char *format, ...)
     if (wrote > 0) {
         len += (size_t) wrote < sizeof line - len - 1 ? (size_t) wrote : sizeof line - len - 2;
     }
-    for (size_t i = 0; i < len; i++) {
-        unsigned char byte = (unsigned char) line[i];
-        if (byte < 0x20 || byte == 0x7F) {
-            line[i] = '?';
-        }
-    }
+    printable_clean(line, len, false);
     line[len++] = '\n';
     (void) file_write(STDERR_FILENO, line, len); /* nobody is left to be told */
 }

@@ -4,6 +4,7 @@
 #include "client-sdk/cli/explain.h"
 #include "client-sdk/cli/options.h"
 #include "client-sdk/cli/output_json.h"
+#include "client-sdk/cli/printable.h"
 #include "client-sdk/cli/session.h"
 #include "common/http_time.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WEEK_MS = 7 * 86400000 };
+enum { WEEK_MS = 7 * 86400000, SHOWN_BYTES = 8192 };
 
 static enum exit_code complain_of_journal(struct nonbis_client *client, int error)
 {
@@ -48,14 +49,16 @@ static void age_text(int64_t ms, char out[EXPLAIN_TIME])
 /* One line: state, age, how the last run ended, key, request. */
 static bool print_line(const struct listing *listing, const struct nonbis_journal_entry *entry)
 {
-    char age[EXPLAIN_TIME], status[16] = "-";
+    char age[EXPLAIN_TIME], status[16] = "-", rest[SHOWN_BYTES];
     age_text(listing->now_ms - entry->created_wall_ms, age);
     if (entry->http_status != 0) {
         (void) snprintf(status, sizeof status, "%d", entry->http_status);
     }
-    return printf("%-5s %5s %-12s %-3s %s %s %s%s\n", entry->state, age,
-                  entry->outcome != 0 ? nonbis_outcome_name(entry->outcome) : "-", status, entry->key, entry->method,
-                  entry->url, entry->locked ? " (at work)" : "") > 0;
+    (void) snprintf(rest, sizeof rest, "%s %s %s%s", entry->key, entry->method, entry->url,
+                    entry->locked ? " (at work)" : "");
+    printable_clean(rest, strlen(rest), false);
+    return printf("%-5s %5s %-12s %-3s %s\n", entry->state, age,
+                  entry->outcome != 0 ? nonbis_outcome_name(entry->outcome) : "-", status, rest) > 0;
 }
 
 static void print_time(const char *name, int64_t wall_ms)
@@ -67,9 +70,16 @@ static void print_time(const char *name, int64_t wall_ms)
 
 static bool print_entry(const struct nonbis_journal_entry *entry)
 {
-    printf("%-9s %s\n%-9s %s%s\n", "key", entry->key, "state", entry->state,
+    char shown[SHOWN_BYTES], request[SHOWN_BYTES];
+    printf("%-9s %s\n%-9s %s%s\n", "key", printable_copy(shown, sizeof shown, entry->key), "state", entry->state,
            entry->locked ? ", another process works on it" : "");
-    printf("%-9s %s %s\n%-9s %zu bytes\n", "request", entry->method, entry->url, "body", entry->body_len);
+    if (entry->fault != NULL) {
+        printf("%-9s %s\n", "fault", printable_copy(shown, sizeof shown, entry->fault));
+        return ferror(stdout) == 0;
+    }
+    (void) snprintf(request, sizeof request, "%s %s", entry->method, entry->url);
+    printf("%-9s %s\n%-9s %zu bytes\n", "request", printable_copy(shown, sizeof shown, request), "body",
+           entry->body_len);
     print_time("created", entry->created_wall_ms);
     print_time("changed", entry->changed_wall_ms);
     if (entry->outcome != 0) {

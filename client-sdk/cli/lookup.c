@@ -18,7 +18,8 @@ static int on_entry(const struct nonbis_journal_entry *entry, void *arg)
     *wanted->lookup = (struct lookup){ .there = true,
                                        .sent = strcmp(entry->state, "sent") == 0,
                                        .decided = strcmp(entry->state, "done") == 0,
-                                       .url = strdup(entry->url),
+                                       .url = entry->fault == NULL ? strdup(entry->url) : NULL,
+                                       .fault = entry->fault != NULL ? strdup(entry->fault) : NULL,
                                        .created_ms = entry->created_wall_ms,
                                        .outcome = entry->outcome,
                                        .stop = entry->stop,
@@ -37,5 +38,6 @@ int lookup_key(struct lookup *lookup, struct nonbis_client *client, const char *
 void lookup_fini(struct lookup *lookup)
 {
     free(lookup->url);
-    lookup->url = NULL;
+    free(lookup->fault);
+    lookup->url = lookup->fault = NULL;
 }

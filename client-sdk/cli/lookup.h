@@ -10,7 +10,8 @@
 struct lookup {
     bool there;
     bool sent, decided; /* where its entry lies */
-    char *url;          /* owned; NULL: not there, or memory is out */
+    char *url;          /* owned; NULL: not there, cannot be read, or memory is out */
+    char *fault;        /* owned; why it cannot be read; NULL: it can */
     int64_t created_ms;
     enum nonbis_outcome outcome;
     enum nonbis_stop stop;

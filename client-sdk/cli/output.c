@@ -4,8 +4,10 @@
 #include "client-sdk/cli/complain.h"
 #include "client-sdk/cli/file.h"
 #include "client-sdk/cli/output_json.h"
+#include "client-sdk/cli/printable.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,6 +71,35 @@ static void head_write(const struct nonbis_op *op, struct buf *head)
     buf_append_text(head, "\n");
 }
 
+/* What goes to a terminal goes past a person: there the bytes of the answer must not play with it. `-o -` says that they may. */
+static bool answer_write_shown(const struct view *parts, size_t count)
+{
+    bool good = true;
+    for (size_t i = 0; i < count && good; i++) {
+        char *copy = malloc(parts[i].len + 1);
+        good = copy != NULL;
+        if (good) {
+            memcpy(copy, parts[i].ptr != NULL ? parts[i].ptr : "", parts[i].len);
+            printable_clean(copy, parts[i].len, true);
+            good = file_write(STDOUT_FILENO, copy, parts[i].len);
+        }
+        free(copy);
+    }
+    return good;
+}
+
+static bool answer_write_stdout(const struct options *options, const struct view *parts, size_t count)
+{
+    if (options->values[OPTION_OUTPUT] == NULL && isatty(STDOUT_FILENO)) {
+        return answer_write_shown(parts, count);
+    }
+    bool good = true;
+    for (size_t i = 0; i < count && good; i++) {
+        good = file_write(STDOUT_FILENO, parts[i].ptr, parts[i].len);
+    }
+    return good;
+}
+
 /* False with errno. */
 static bool answer_write(const struct options *options, const struct nonbis_op *op)
 {
@@ -82,9 +113,7 @@ static bool answer_write(const struct options *options, const struct nonbis_op *
     parts[0] = buf_view(&head);
     parts[1].ptr = nonbis_op_body(op, &parts[1].len);
     errno = ENOMEM;
-    bool good = !head.failed && (path != NULL ? file_replace(path, parts, 2)
-                                              : file_write(STDOUT_FILENO, parts[0].ptr, parts[0].len) &&
-                                                    file_write(STDOUT_FILENO, parts[1].ptr, parts[1].len));
+    bool good = !head.failed && (path != NULL ? file_replace(path, parts, 2) : answer_write_stdout(options, parts, 2));
     buf_fini(&head);
     return good;
 }

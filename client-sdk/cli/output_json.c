@@ -4,6 +4,7 @@
 #include "client-sdk/cli/file.h"
 #include "common/http_time.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -240,13 +241,35 @@ cJSON *output_json_entry(const struct nonbis_journal_entry *entry)
     add_text(object, "stop", entry->stop != 0 ? nonbis_stop_name(entry->stop) : "");
     add_number(object, "status", entry->http_status, 0);
     cJSON_AddBoolToObject(object, "locked", entry->locked);
+    add_text(object, "fault", entry->fault != NULL ? entry->fault : "");
     return object;
+}
+
+/* cJSON leaves DEL and the control characters of UTF-8 as they are, and a terminal obeys them: U+0080 to U+009F as \\u0080 and so
+ * on say the same. */
+static bool print_escaped(const char *text)
+{
+    const char *from = text;
+    for (const char *at = text; *at != '\0'; at++) {
+        bool two = (unsigned char) at[0] == 0xC2 && (unsigned char) at[1] >= 0x80 && (unsigned char) at[1] <= 0x9F;
+        char escape[8];
+        if (!two && *at != 0x7F) {
+            continue;
+        }
+        (void) snprintf(escape, sizeof escape, "\\u%04x", two ? (unsigned char) at[1] : 0x7FU);
+        if (!file_write(STDOUT_FILENO, from, (size_t) (at - from)) || !file_write(STDOUT_FILENO, escape, 6)) {
+            return false;
+        }
+        at += two ? 1 : 0;
+        from = at + 1;
+    }
+    return file_write(STDOUT_FILENO, from, strlen(from)) && file_write(STDOUT_FILENO, "\n", 1);
 }
 
 bool output_json_print(cJSON *object)
 {
     char *text = cJSON_PrintUnformatted(object);
-    bool good = text != NULL && file_write(STDOUT_FILENO, text, strlen(text)) && file_write(STDOUT_FILENO, "\n", 1);
+    bool good = text != NULL && print_escaped(text);
     free(text);
     cJSON_Delete(object);
     return good;

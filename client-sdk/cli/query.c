@@ -6,6 +6,7 @@
 #include "client-sdk/cli/lookup.h"
 #include "client-sdk/cli/output.h"
 #include "client-sdk/cli/output_json.h"
+#include "client-sdk/cli/printable.h"
 #include "client-sdk/cli/session.h"
 #include "client-sdk/cli/signals.h"
 #include "common/http_time.h"
@@ -13,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- which operation ---------------------------------------------------------------------------------------------- */
 
@@ -63,6 +65,10 @@ static enum exit_code op_find(const struct session *session, struct lookup *foun
     if (url != NULL) {
         return op_for_url(session, url, "--url", op);
     }
+    if (found->fault != NULL) {
+        complain("the journal's entry of this key cannot be read, so --url must name the server: %s", found->fault);
+        return EXIT_CODE_JOURNAL;
+    }
     if (found->url != NULL) {
         return op_of_journal(session, found, op);
     }
@@ -85,11 +91,7 @@ static void print_row(const char *name, const char *format, ...)
     va_start(arguments, format);
     (void) vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (char *at = text; *at != '\0'; at++) {
-        if ((unsigned char) *at < 0x20 || *at == 0x7F) {
-            *at = '?';
-        }
-    }
+    printable_clean(text, strlen(text), false);
     printf("%-10s %s\n", name, text);
 }
 

@@ -5,10 +5,12 @@
 #include "client-sdk/cli/lookup.h"
 #include "client-sdk/cli/output.h"
 #include "client-sdk/cli/output_json.h"
+#include "client-sdk/cli/printable.h"
 #include "client-sdk/cli/session.h"
 #include "client-sdk/cli/signals.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* One line of a list: "KEY completed done 201 POST URL", or an object. */
 static bool print_one(const struct options *options, const struct nonbis_op *op, enum exit_code code)
@@ -16,9 +18,10 @@ static bool print_one(const struct options *options, const struct nonbis_op *op,
     if (option_is_given(options, OPTION_JSON)) {
         return output_json_print(output_json_end(op, code, true));
     }
+    char url[8192];
     return printf("%s %s %s %d %s %s\n", nonbis_op_key(op), nonbis_outcome_name(nonbis_op_outcome(op)),
                   nonbis_stop_name(nonbis_op_stop(op)), nonbis_op_http_status(op), nonbis_op_method(op),
-                  nonbis_op_url(op)) > 0 &&
+                  printable_copy(url, sizeof url, nonbis_op_url(op))) > 0 &&
            fflush(stdout) == 0;
 }
 
@@ -46,9 +49,11 @@ static enum exit_code complain_of_journal(const struct session *session, const c
     return exit_code_of_error(error);
 }
 
+/* Entries that cannot be read are told of behind the others, each once; an error that comes again is the whole journal's. */
 static enum exit_code resume_all(struct session *session)
 {
     enum exit_code worst = EXIT_CODE_DONE;
+    char last[512] = "";
     while (signals_caught() == 0) {
         struct nonbis_op *op = NULL;
         int error = nonbis_client_resume(session->client, &op);
@@ -56,7 +61,15 @@ static enum exit_code resume_all(struct session *session)
             return worst;
         }
         if (error != NONBIS_OK) {
-            return exit_code_worse(worst, complain_of_journal(session, "", error));
+            const char *why = nonbis_client_message(session->client);
+            bool other = error == NONBIS_ERROR_JOURNAL && strncmp(why, last, sizeof last - 1) != 0;
+            worst = exit_code_worse(worst, other || last[0] == '\0' ? complain_of_journal(session, "", error)
+                                                                    : exit_code_of_error(error));
+            if (!other) {
+                return worst;
+            }
+            (void) snprintf(last, sizeof last, "%s", why);
+            continue;
         }
         worst = exit_code_worse(worst, run_one_of_many(session, op));
     }
@@ -67,8 +80,8 @@ static enum exit_code resume_all(struct session *session)
 static bool is_over(const struct session *session, const char *key, enum exit_code *code)
 {
     struct lookup found;
-    bool over =
-        lookup_key(&found, session->client, key) == NONBIS_OK && found.decided && found.outcome != NONBIS_COMPLETED;
+    bool over = lookup_key(&found, session->client, key) == NONBIS_OK && found.decided && found.fault == NULL &&
+                found.outcome != NONBIS_COMPLETED;
     if (over) {
         const struct ending ending = { .outcome = found.outcome,
                                        .stop = found.stop,

@@ -9,26 +9,34 @@
 static int show(const struct nonbis_journal_entry *entry, void *arg)
 {
     (void) arg;
-    printf("%s %s %s\n", entry->state, entry->method, entry->key);
+    if (entry->fault != NULL) {
+        printf("%s unreadable: %s\n", entry->state, entry->fault);
+    } else {
+        printf("%s %s %s\n", entry->state, entry->method, entry->key);
+    }
     return 0;
 }
 
 static int resume_all(struct nonbis_client *client)
 {
     struct nonbis_op *op = NULL;
-    int error;
+    int error, worst = NONBIS_OK;
 
     while ((error = nonbis_client_resume(client, &op)) == NONBIS_OK) {
         /* Here: set what was not stored again, as Authorization. */
-        error = nonbis_op_run(op);
-        printf("%s: %s\n", nonbis_op_key(op),
-               nonbis_outcome_name(nonbis_op_outcome(op)));
-        nonbis_op_free(op);
-        if (error != NONBIS_OK) {
-            return error;
+        int refused = nonbis_op_run(op);
+        if (refused != NONBIS_OK) {
+            /* It stays in the journal; the others go on. */
+            printf("%s: %s\n", nonbis_op_key(op),
+                   nonbis_op_message(op));
+            worst = refused;
+        } else {
+            printf("%s: %s\n", nonbis_op_key(op),
+                   nonbis_outcome_name(nonbis_op_outcome(op)));
         }
+        nonbis_op_free(op);
     }
-    return error == NONBIS_END ? NONBIS_OK : error;
+    return error == NONBIS_END ? worst : error;
 }
 
 int main(int argc, char **argv)

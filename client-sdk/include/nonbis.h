@@ -138,8 +138,9 @@ enum nonbis_jitter {
 
 /* What the server does with Idempotency-Key. The header alone makes no endpoint safe: somebody must have said, or the server
  * shown, that it deduplicates on this very route; else what may have been executed is never sent again. It has shown it by a
- * word of Idempotency-Status in an answer of this route, or by its record of a key that we made. "Not seen" shows nothing:
- * that is also said of a key that went to a route that is not protected (contract 1.7). */
+ * word of Idempotency-Status in an answer of this route, by its record of a key that we made, or by saying on the way of the
+ * request itself that it protects it (contract 7.7). "Not seen" alone shows nothing: that is also said of a key that went to a
+ * route that is not protected (contract 1.7), or past the server. */
 enum nonbis_server {
     NONBIS_SERVER_DETECT = 1, /* find out */
     NONBIS_SERVER_NONBIS = 2, /* it keeps docs/contract.md: status and void can be asked */
@@ -478,7 +479,8 @@ NONBIS_API const struct nonbis_attempt *nonbis_op_attempt(const struct nonbis_op
 
 /* The next operation of the journal that is not decided and that nobody works on, oldest first; each is given once per
  * client. Set the fields that it lacks, then run, wait or void it, then free it. NONBIS_END when there is none left. What
- * ends as NOT_SENT stays in the journal, since nobody else remembers it; void it to give it up. */
+ * ends as NOT_SENT stays in the journal, since nobody else remembers it; void it to give it up. An entry that cannot be read is
+ * NONBIS_ERROR_JOURNAL, once, behind all the others: a further call goes on. */
 NONBIS_API NONBIS_MUST_CHECK int nonbis_client_resume(struct nonbis_client *client, struct nonbis_op **out);
 
 /* The journal's operation with this key, decided or not. NONBIS_ERROR_NOT_FOUND, NONBIS_ERROR_LOCKED. */
@@ -497,7 +499,8 @@ struct nonbis_journal_entry {
     enum nonbis_outcome outcome; /* of the last run, 0 when there was none or it crashed */
     enum nonbis_stop stop;
     int http_status;
-    int locked; /* 1: somebody works on it */
+    int locked;        /* 1: somebody works on it */
+    const char *fault; /* NULL; else why it cannot be read: key is then the file name's, method and url tell nothing */
 };
 
 /* Calls back for each entry, oldest first, until that returns not 0. The number of entries told, or an error. */

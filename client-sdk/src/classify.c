@@ -327,9 +327,23 @@ static enum finding told_by_problem(const struct reading *reading)
     return problem->retryable ? FINDING_TOLD_NOTHING : FINDING_TOLD_NO_RESOURCE;
 }
 
+/* Only the document itself counts: whatever else is answered there is the answer of somebody who knows nothing of it. */
+static enum finding finding_of_route(const struct transport_facts *facts, struct reading *reading)
+{
+    bool is_protected = false;
+    if (reading->http_status != 200 || !told_route_read(&facts->answer, &is_protected)) {
+        return FINDING_TOLD_NO_ROUTE;
+    }
+    reading->ignores_key = !is_protected;
+    return is_protected ? FINDING_TOLD_PROTECTED : FINDING_TOLD_UNPROTECTED;
+}
+
 static enum finding finding_of_told(enum ask ask, const struct transport_facts *facts, struct reading *reading)
 {
     int status = reading->http_status;
+    if (ask == ASK_ROUTE) {
+        return finding_of_route(facts, reading);
+    }
     if (ask == ASK_RESPONSE && reading->replayed) {
         return FINDING_TOLD_ANSWER;
     }
@@ -356,8 +370,10 @@ void classify_answer(enum ask ask, const struct transport_facts *facts, struct r
         reading->finding = FINDING_TOLD_NOTHING;
     } else {
         reading->finding = finding_of_told(ask, facts, reading);
-        /* Only a record shows that the key counts on this route: "not seen" is also said of one that is not protected. */
+        /* A record shows that the key counts on this route, or the word about the route itself: "not seen" is also said of
+         * one that is not protected. */
         reading->shows_contract =
-            reading->finding >= FINDING_TOLD_COMPLETED && reading->finding <= FINDING_TOLD_EXPIRED_UNKNOWN;
+            (reading->finding >= FINDING_TOLD_COMPLETED && reading->finding <= FINDING_TOLD_EXPIRED_UNKNOWN) ||
+            reading->finding == FINDING_TOLD_PROTECTED;
     }
 }

@@ -48,7 +48,7 @@ enum finding {
     FINDING_TURNED_AWAY, /* 401, 403 and the like: final, but says nothing about earlier attempts */
     FINDING_FINAL,       /* every other status */
 
-    /* Answers to questions: status, stored response, void. */
+    /* Answers to questions: status, stored response, void, route. */
     FINDING_TOLD_COMPLETED,
     FINDING_TOLD_ANSWER, /* the stored response itself */
     FINDING_TOLD_RUNNING,
@@ -63,11 +63,14 @@ enum finding {
     FINDING_TOLD_NO_RESOURCE,       /* the server has no such resource */
     FINDING_TOLD_TURNED_AWAY,       /* it does not talk to us about it */
     FINDING_TOLD_NOTHING,           /* no usable answer: try again */
+    FINDING_TOLD_PROTECTED,   /* a nonbis stands on the way of the command itself, and the key counts (contract 7.7) */
+    FINDING_TOLD_UNPROTECTED, /* it stands there, and the key does not count */
+    FINDING_TOLD_NO_ROUTE,    /* whoever is there does not say */
 
     FINDING_COUNT
 };
 
-enum ask { ASK_STATUS, ASK_RESPONSE, ASK_VOID };
+enum ask { ASK_STATUS, ASK_RESPONSE, ASK_VOID, ASK_ROUTE };
 
 /* What was read off one exchange. */
 struct reading {

@@ -98,6 +98,8 @@ struct nonbis_op {
     unsigned marks;
     int64_t retry_after_s;
     char message[CLIENT_MESSAGE];
+    char
+        attempt_message[256]; /* what went wrong with the last attempt, "" else: questions behind it must not hide it */
 };
 
 /* nonbis_client_new with parts of the caller: the seam of the tests. On failure the parts still belong to the caller. */

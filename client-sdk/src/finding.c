@@ -47,6 +47,9 @@ static const char *const finding_names[FINDING_COUNT] = {
     [FINDING_TOLD_NO_RESOURCE] = "no-status-resource",
     [FINDING_TOLD_TURNED_AWAY] = "turned-away",
     [FINDING_TOLD_NOTHING] = "no-answer",
+    [FINDING_TOLD_PROTECTED] = "route-protected",
+    [FINDING_TOLD_UNPROTECTED] = "route-not-protected",
+    [FINDING_TOLD_NO_ROUTE] = "route-not-told",
 };
 
 const char *finding_name(enum finding finding)

@@ -67,6 +67,9 @@ static const enum effect effects[FINDING_COUNT] = {
     [FINDING_TOLD_NO_RESOURCE] = EFFECT_NONE,
     [FINDING_TOLD_TURNED_AWAY] = EFFECT_NONE,
     [FINDING_TOLD_NOTHING] = EFFECT_NONE,
+    [FINDING_TOLD_PROTECTED] = EFFECT_NONE,
+    [FINDING_TOLD_UNPROTECTED] = EFFECT_NONE,
+    [FINDING_TOLD_NO_ROUTE] = EFFECT_NONE,
 };
 
 #define U STANDING_UNSENT
@@ -165,7 +168,7 @@ void history_begin(struct history *history, enum goal goal, int64_t now_ms, int6
     history->retry_after_ms = -1;
     history->floor_ms = 0;
     history->previous_delay_ms = 0;
-    history->rested = history->hurried = history->waiting = false;
+    history->rested = history->hurried = history->waiting = history->route_told = false;
     history->cancelled = history->caller_stop = false;
     history->local_error = 0;
 }
@@ -258,11 +261,12 @@ void history_note_answer(struct history *history, struct reading *reading, int64
     if (reading->finding == FINDING_TOLD_NOT_SEEN) {
         reading->finding = worth_of_not_seen(history, reading);
     }
-    if (!history->own_key) {
+    if (!history->own_key && reading->ask != ASK_ROUTE) {
         reading->shows_contract = false; /* the record may be that of another request, on another route */
     }
     history->asks++;
     history->last_ask = reading->ask;
+    history->route_told = history->route_told || reading->finding >= FINDING_TOLD_PROTECTED;
     history_note(history, reading, now_ms);
     history->polls =
         reading->finding == FINDING_TOLD_RUNNING || reading->finding == FINDING_TOLD_NOTHING ? history->polls + 1 : 0;

@@ -75,8 +75,9 @@ struct history {
     int64_t retry_after_ms; /* of the last exchange; -1 */
     int64_t floor_ms;       /* monotonic: the server asked not to be called earlier. 0: it did not */
     int64_t previous_delay_ms;
-    bool rested;  /* a wait was begun since the last attempt */
-    bool hurried; /* somebody wants the wait to end: as soon as the floor allows */
+    bool route_told; /* whether the route is protected was asked, and answered in some way */
+    bool rested;     /* a wait was begun since the last attempt */
+    bool hurried;    /* somebody wants the wait to end: as soon as the floor allows */
 
     /* the wait that is under way, as the planner wanted it */
     bool waiting;

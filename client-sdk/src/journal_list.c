@@ -122,22 +122,21 @@ static void lines_fini(struct lines *lines)
     free(lines->items);
 }
 
-/* Three texts in one piece of memory. */
-static bool line_keep_texts(struct line *line, const char *key, const char *method, const char *url)
+/* The texts in one piece of memory. `fault` may be NULL. */
+static bool line_keep_texts(struct line *line, const char *key, const char *method, const char *url, const char *fault)
 {
-    size_t key_len = strlen(key) + 1, method_len = strlen(method) + 1, url_len = strlen(url) + 1;
-    char *texts = malloc(key_len + method_len + url_len);
-    if (texts == NULL) {
-        return false;
+    const char *const from[] = { key, method, url, fault };
+    const char **const to[] = { &line->entry.key, &line->entry.method, &line->entry.url, &line->entry.fault };
+    size_t size = 1;
+    for (size_t i = 0; i < 4 && from[i] != NULL; i++) {
+        size += strlen(from[i]) + 1;
     }
-    memcpy(texts, key, key_len);
-    memcpy(texts + key_len, method, method_len);
-    memcpy(texts + key_len + method_len, url, url_len);
-    line->texts = texts;
-    line->entry.key = texts;
-    line->entry.method = texts + key_len;
-    line->entry.url = texts + key_len + method_len;
-    return true;
+    char *at = line->texts = malloc(size);
+    for (size_t i = 0; i < 4 && from[i] != NULL && at != NULL; i++) {
+        *to[i] = at;
+        at += strlen(memcpy(at, from[i], strlen(from[i]) + 1)) + 1;
+    }
+    return line->texts != NULL;
 }
 
 static bool line_from_record(struct line *line, const struct journal_record *record, enum journal_place place)
@@ -151,11 +150,11 @@ static bool line_from_record(struct line *line, const struct journal_record *rec
                                        .outcome = record->outcome,
                                        .stop = record->stop,
                                        .http_status = record->http_status };
-    return line_keep_texts(line, record->key, record->method, record->url);
+    return line_keep_texts(line, record->key, record->method, record->url, NULL);
 }
 
-/* What cannot be read is in the list all the same: with its key where the name tells it, and "unreadable" and its path where
- * others have method and URL. */
+/* What cannot be read is in the list all the same: with its key where the name tells it, "unreadable" and its path where
+ * others have method and URL, and why. */
 static bool line_from_damaged(struct line *line, const struct journal_directory *directory, enum journal_place place,
                               int64_t file_wall_ms)
 {
@@ -167,7 +166,8 @@ static bool line_from_damaged(struct line *line, const struct journal_directory 
     if (asprintf(&path, "%s/%s/%s", directory->path, journal_place_name(place), line->name) < 0) {
         return false;
     }
-    bool kept = line_keep_texts(line, journal_name_key(line->name, key) ? key : line->name, "unreadable", path);
+    bool kept =
+        line_keep_texts(line, journal_name_key(line->name, key) ? key : line->name, "unreadable", path, journal_said());
     free(path);
     return kept;
 }

@@ -133,12 +133,35 @@ static struct plan row_replay_cut(const struct plan_input *in)
     return plan_can_ask(in) ? plan_wait(in, plan_backoff_ms(in), PLAN_ASK, ASK_RESPONSE, REASON_FETCH) : plan_retry(in);
 }
 
+/* "Not seen" by a server of which we do not know whether the command goes to it at all: it is asked that on the way of the
+ * command itself. */
+static bool wants_route(const struct plan_input *in)
+{
+    const struct history *h = in->history;
+    return h->last == FINDING_TOLD_NOT_SEEN_DOUBTFUL && h->goal == GOAL_RUN && h->evidence == EVIDENCE_NONE &&
+           !h->route_told && h->standing == STANDING_AMBIGUOUS && plan_value(in, NONBIS_SERVER) == NONBIS_SERVER_DETECT;
+}
+
+/* Then "not seen" is worth something, and by now it may be seen. */
+static struct plan row_protected(const struct plan_input *in)
+{
+    return plan_ask(in, ASK_STATUS, REASON_OUTCOME_CHECK);
+}
+
+static struct plan row_unprotected(const struct plan_input *in)
+{
+    return plan_blocked(in, NONBIS_STOP_NOT_REPLAYABLE, REASON_NOT_RETRY_SAFE);
+}
+
 /* Not there, or released: the same key again; the wait was before the question. */
 static struct plan row_not_there(const struct plan_input *in)
 {
     const struct history *h = in->history;
     if (h->standing == STANDING_UNKNOWN) {
         return row_told_unknown(in); /* it knew more before: a repeat would only be told the same */
+    }
+    if (wants_route(in)) {
+        return plan_ask(in, ASK_ROUTE, REASON_OUTCOME_CHECK);
     }
     switch (h->goal) {
     case GOAL_WAIT:
@@ -229,6 +252,9 @@ static struct plan (*const rows[FINDING_COUNT])(const struct plan_input *in) = {
     [FINDING_TOLD_NO_RESOURCE] = row_no_resource,
     [FINDING_TOLD_TURNED_AWAY] = row_told_turned_away,
     [FINDING_TOLD_NOTHING] = row_told_nothing,
+    [FINDING_TOLD_PROTECTED] = row_protected,
+    [FINDING_TOLD_UNPROTECTED] = row_unprotected,
+    [FINDING_TOLD_NO_ROUTE] = row_unprotected,
 };
 
 /* ---- beginning and going on --------------------------------------------------------------------------------------- */

@@ -149,7 +149,7 @@ int run_operation(struct nonbis_op *op, enum goal goal)
     }
     op->busy = true;
     op->retry_after_s = -1;
-    op->message[0] = op->facts.message[0] = '\0';
+    op->message[0] = op->facts.message[0] = op->attempt_message[0] = '\0';
     int result = run_loop(op);
     op->ran = op->ran || result == NONBIS_OK;
     op->busy = false;

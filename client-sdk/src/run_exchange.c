@@ -40,7 +40,7 @@ static bool field_is_of_command(const char *name)
            view_equal_nocase(text, VIEW("Accept"));
 }
 
-/* The fields of a request; room for all of them. NULL: out of memory. */
+/* The fields of a request; room for all of them. Without a key when it is NULL. NULL: out of memory. */
 static struct transport_field *fields_make(const struct nonbis_op *op, bool question, const char *key, size_t *count)
 {
     struct transport_field *fields = calloc(op->field_count + OWN_FIELDS, sizeof(*fields));
@@ -48,7 +48,7 @@ static struct transport_field *fields_make(const struct nonbis_op *op, bool ques
     if (fields == NULL) {
         return NULL;
     }
-    if (op->key[0] != '\0') {
+    if (op->key[0] != '\0' && key != NULL) {
         fields[(*count)++] = (struct transport_field){ WIRE_IDEMPOTENCY_KEY, key };
     }
     for (size_t i = 0; i < op->field_count; i++) {
@@ -225,6 +225,12 @@ void run_attempt(struct nonbis_op *op, const struct plan *plan, struct reading *
     } else {
         exchange(op, &request);
     }
+    if (op->history.local_error == NONBIS_ERROR_JOURNAL) {
+        /* What the transport says of it is only that its hook said no. */
+        struct journal *journal = client->parts.journal;
+        (void) snprintf(op->facts.message, sizeof(op->facts.message), "%s", journal->message(journal));
+    }
+    (void) snprintf(op->attempt_message, sizeof(op->attempt_message), "%s", op->facts.message);
     free(fields);
     classify_attempt(&op->facts, reading);
     if (reading->finding == FINDING_LOCAL && op->history.local_error == 0) {
@@ -276,21 +282,43 @@ static void status_fill(struct nonbis_op *op, const struct reading *reading)
     }
 }
 
-/* Where the question goes; false when the URL does not fit. */
+/* Where the question goes: that about the route goes where the command goes. False when the URL does not fit. */
 static bool question_url(const struct nonbis_op *op, enum ask ask, char out[QUESTION_URL_BYTES])
 {
-    static const char *const paths[] = {
-        [ASK_STATUS] = WIRE_COMMAND_PATH, [ASK_RESPONSE] = WIRE_RESPONSE_PATH, [ASK_VOID] = WIRE_VOID_PATH
-    };
-    const char *base = op->status_url != NULL ? op->status_url : op->origin;
+    static const char *const paths[] = { [ASK_STATUS] = WIRE_COMMAND_PATH,
+                                         [ASK_RESPONSE] = WIRE_RESPONSE_PATH,
+                                         [ASK_VOID] = WIRE_VOID_PATH,
+                                         [ASK_ROUTE] = "" };
+    const char *base = ask == ASK_ROUTE ? op->url : op->status_url != NULL ? op->status_url : op->origin;
     int len = snprintf(out, QUESTION_URL_BYTES, "%s%s", base, paths[ask]);
     return len > 0 && len < QUESTION_URL_BYTES;
+}
+
+static const char *question_method(enum ask ask)
+{
+    return ask == ASK_VOID ? "POST" : ask == ASK_ROUTE ? "OPTIONS" : "GET";
+}
+
+/* What belongs to the operation of what was told. The route is no part of the command's status. */
+static void answer_take(struct nonbis_op *op, const struct reading *reading)
+{
+    if (reading->finding == FINDING_TOLD_ANSWER) {
+        marks_set(op, reading);
+        answer_swap(&op->answer, &op->facts.answer);
+    } else if (reading->finding == FINDING_TOLD_EXPIRED_EXECUTED) {
+        op->marks |= NONBIS_MARK_BODY_LOST;
+    } else if (reading->finding == FINDING_TOLD_UNPROTECTED) {
+        op->marks |= NONBIS_MARK_IGNORED;
+    }
+    if (reading->ask != ASK_ROUTE) {
+        status_fill(op, reading);
+    }
 }
 
 void run_ask(struct nonbis_op *op, const struct plan *plan, struct reading *reading)
 {
     char url[QUESTION_URL_BYTES], key[KEY_FIELD_BYTES], hold[40];
-    struct transport_request request = { .method = plan->ask == ASK_VOID ? "POST" : "GET",
+    struct transport_request request = { .method = question_method(plan->ask),
                                          .url = url,
                                          .has_body = plan->ask == ASK_VOID,
                                          .timeout_ms = plan->timeout_ms,
@@ -298,7 +326,7 @@ void run_ask(struct nonbis_op *op, const struct plan *plan, struct reading *read
                                          .fresh = plan->fresh,
                                          .waker = &op->waker };
     key_field_write(op, key);
-    struct transport_field *fields = fields_make(op, true, key, &request.field_count);
+    struct transport_field *fields = fields_make(op, true, plan->ask == ASK_ROUTE ? NULL : key, &request.field_count);
     facts_clear(&op->facts);
     if (fields == NULL || !question_url(op, plan->ask, url)) {
         op->history.local_error = fields == NULL ? NONBIS_ERROR_MEMORY : NONBIS_ERROR_URL;
@@ -311,19 +339,16 @@ void run_ask(struct nonbis_op *op, const struct plan *plan, struct reading *read
             (void) snprintf(hold, sizeof(hold), "wait=%lld", (long long) plan->hold_s);
             fields[request.field_count++] = (struct transport_field){ "Prefer", hold };
         }
+        if (plan->ask == ASK_ROUTE) {
+            fields[request.field_count++] = (struct transport_field){ WIRE_ASK, op->method };
+        }
         request.fields = fields;
         exchange(op, &request);
     }
     free(fields);
     classify_answer(plan->ask, &op->facts, reading);
     history_note_answer(&op->history, reading, run_now_ms(op));
-    if (reading->finding == FINDING_TOLD_ANSWER) {
-        marks_set(op, reading);
-        answer_swap(&op->answer, &op->facts.answer);
-    } else if (reading->finding == FINDING_TOLD_EXPIRED_EXECUTED) {
-        op->marks |= NONBIS_MARK_BODY_LOST;
-    }
-    status_fill(op, reading);
+    answer_take(op, reading);
     pthread_mutex_lock(&op->client->lock);
     op->client->stats.status_asked++;
     pthread_mutex_unlock(&op->client->lock);

@@ -151,6 +151,10 @@ void run_message(struct nonbis_op *op, const struct plan *plan)
 {
     const struct history *history = &op->history;
     char answered[64] = "", later[64] = "";
+    const char *why = op->facts.message;
+    if (why[0] == '\0' && plan->outcome != NONBIS_COMPLETED) {
+        why = op->attempt_message; /* what was asked since went well, and told no more */
+    }
     reason_write(op, plan);
     if (history->goal == GOAL_VOID && op->told.response_status != 0) {
         (void) snprintf(answered, sizeof(answered), ", answered %d", op->told.response_status);
@@ -162,8 +166,7 @@ void run_message(struct nonbis_op *op, const struct plan *plan)
     }
     (void) snprintf(op->message, sizeof(op->message), "%s %s: %s (%u attempt%s%s%s%s; %s%s)%s", op->method,
                     op->endpoint, outcome_sentence(op), history->exchanges, history->exchanges == 1 ? "" : "s",
-                    answered, op->facts.message[0] != '\0' ? ", " : "", op->facts.message, op->reason_text, later,
-                    advice(op));
+                    answered, why[0] != '\0' ? ", " : "", why, op->reason_text, later, advice(op));
     if (history->local_error != 0 && op->facts.message[0] == '\0') {
         size_t len = strlen(op->message);
         (void) snprintf(op->message + len, sizeof(op->message) - len, "; %s", nonbis_error_text(history->local_error));

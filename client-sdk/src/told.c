@@ -17,9 +17,12 @@ static void copy_cut(char *to, size_t size, const char *from)
     to[len] = '\0';
 }
 
+/* No document of the contract is longer, and a longer one could take many times its length of memory. */
+enum { DOCUMENT_MAX = 128 * 1024 };
+
 static cJSON *body_parse(const struct answer *answer)
 {
-    if (answer->body.len == 0) {
+    if (answer->body.len == 0 || answer->body.len > DOCUMENT_MAX) {
         return NULL;
     }
     cJSON *json = cJSON_ParseWithLength(answer->body.ptr, answer->body.len);
@@ -113,6 +116,17 @@ bool told_problem_read(const struct answer *answer, struct told_problem *problem
             }
         }
     }
+    cJSON_Delete(json);
+    return ours;
+}
+
+bool told_route_read(const struct answer *answer, bool *is_protected)
+{
+    cJSON *json = body_parse(answer);
+    const cJSON *word = cJSON_GetObjectItemCaseSensitive(json, "protected");
+    /* Version and window stand in every document of the contract; a handler that has a "protected" of its own has not both. */
+    bool ours = cJSON_IsBool(word) && member_number(json, "version") >= 1 && member_time(json, "window_start") != 0;
+    *is_protected = ours && cJSON_IsTrue(word);
     cJSON_Delete(json);
     return ours;
 }

@@ -26,6 +26,9 @@ struct told_problem {
 /* False when the body is no problem of nonbis. */
 bool told_problem_read(const struct answer *answer, struct told_problem *problem);
 
+/* What is said of a route (contract 7.7); false when the body does not say it. */
+bool told_route_read(const struct answer *answer, bool *is_protected);
+
 /* The status document, as nonbis_op_status gives it; the texts lie here. */
 struct told_status {
     char state[TOLD_NAME_BYTES], executed[TOLD_NAME_BYTES], cause[TOLD_NAME_BYTES], id[TOLD_NAME_BYTES];

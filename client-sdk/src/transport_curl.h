@@ -60,10 +60,13 @@ bool http_session_may_reuse(const struct http_session *session, uint64_t origin,
 
 /* ---- the answer --------------------------------------------------------------------------------------------------- */
 
+enum { HTTP_INTERIM_MAX = 64 }; /* answers 1xx in front of the answer */
+
 struct http_reader {
     struct answer *answer;
     struct buf field; /* the last line of the head: it is complete when the next one is no continuation of it */
     bool in_head, head_too_large, switched;
+    unsigned interim;     /* heads with 1xx that came */
     bool bodyless_method; /* HEAD */
     uint64_t body_seen;   /* also what was over the bound */
     int64_t arrived_wall_ms;

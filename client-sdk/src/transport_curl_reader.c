@@ -70,6 +70,7 @@ static void reader_end_head(struct http_reader *reader)
         reader->switched = true; /* nobody asked for it: no HTTP answer can follow */
     } else {
         answer_clear(reader->answer);
+        reader->interim++;
     }
 }
 
@@ -96,7 +97,7 @@ size_t http_reader_on_header(char *bytes, size_t size, size_t count, void *conte
         reader_take_field(reader);
         buf_append(&reader->field, line);
     }
-    return reader->head_too_large || reader->switched ? 0 : size * count;
+    return reader->head_too_large || reader->switched || reader->interim > HTTP_INTERIM_MAX ? 0 : size * count;
 }
 
 /* ---- the body ----------------------------------------------------------------------------------------------------- */

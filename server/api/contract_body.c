@@ -28,3 +28,19 @@ void contract_body_write(const struct contract_facts *facts, struct buf *out)
     json_body_add_time(&body, body.object, "window_start", facts->window_start_ms);
     json_body_finish(&body, out);
 }
+
+void route_body_write(const struct route_facts *facts, struct buf *out)
+{
+    struct json_body body;
+    json_body_init(&body);
+    json_body_add_number(&body, body.object, "version", WIRE_CONTRACT_VERSION);
+    json_body_add_text(&body, body.object, "method", facts->method);
+    json_body_add_bool(&body, body.object, "protected", facts->is_protected);
+    if (facts->is_protected) {
+        json_body_add_text(&body, body.object, "key", facts->key_required ? VIEW("required") : VIEW("optional"));
+    } else {
+        json_body_add_null(&body, body.object, "key");
+    }
+    json_body_add_time(&body, body.object, "window_start", facts->window_start_ms);
+    json_body_finish(&body, out);
+}

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { METHOD_ASKED_MAX = 32 };
+
 /* One arriving request while its head is judged. */
 struct arrival {
     struct flow *flow;
@@ -24,6 +26,7 @@ struct arrival {
     enum metrics_row row;      /* where it is counted when it is refused */
     struct view tenant;
     struct key key;
+    struct view method_asked; /* not empty: the request is the question of contract 7.7, about this method */
 };
 
 static enum edge_take arrival_refuse(const struct arrival *a, const struct answer_problem *answer)
@@ -91,18 +94,40 @@ static bool path_is_own(struct view normal)
     return view_equal(normal, VIEW(WIRE_PREFIX)) || view_starts_with(normal, VIEW(WIRE_PREFIX "/"));
 }
 
+/* OPTIONS with Nonbis-Ask: whether a request of that method would be protected here. The question goes the way of the request that it is
+ * about, so that its answer proves that this server is on that way. False when it was answered. */
+static bool arrival_question(struct arrival *a)
+{
+    size_t count = view_equal(a->head->method, VIEW("OPTIONS"))
+                       ? headers_count(a->head->headers, VIEW(WIRE_ASK), &a->method_asked)
+                       : 0;
+    bool good = count == 1 && a->method_asked.len > 0 && a->method_asked.len <= METHOD_ASKED_MAX;
+    for (size_t i = 0; good && i < a->method_asked.len; i++) {
+        good = a->method_asked.ptr[i] >= 'A' && a->method_asked.ptr[i] <= 'Z';
+    }
+    if (good) {
+        return true;
+    }
+    a->method_asked = VIEW("");
+    if (count > 0) {
+        (void) arrival_malformed(a, 400, WIRE_ASK " takes one method in capitals");
+    }
+    return count == 0;
+}
+
 /* Route and own paths. Returns false when the request was answered. */
 static bool arrival_route(struct arrival *a, bool *own)
 {
+    struct view method = a->method_asked.len > 0 ? a->method_asked : a->head->method;
     struct path_form form;
     path_form_init(&form, a->guard.target.path);
     struct view normal = buf_view(&form.normal);
     struct view resolved = form.ambiguous ? buf_view(&form.resolved) : normal;
     const struct routes *routes = &a->flow->settings->routes;
     bool malformed = form.malformed || form.normal.failed || form.resolved.failed;
-    a->route = route_find(routes, a->head->method, normal);
+    a->route = route_find(routes, method, normal);
     *own = path_is_own(normal);
-    bool unclear = form.ambiguous && (a->route != NULL || route_find(routes, a->head->method, resolved) != NULL ||
+    bool unclear = form.ambiguous && (a->route != NULL || route_find(routes, method, resolved) != NULL ||
                                       path_is_own(normal) || path_is_own(resolved));
     path_form_fini(&form);
     if (malformed) {
@@ -114,7 +139,9 @@ static bool arrival_route(struct arrival *a, bool *own)
             a, 400, "an encoded slash, %00 or a dot segment in the path of a protected route is not accepted");
         return false;
     }
-    a->row = *own ? METRICS_OWN : a->route != NULL ? metrics_row_of(a->route) : METRICS_PASS_THROUGH;
+    a->row = *own || a->method_asked.len > 0 ? METRICS_OWN
+             : a->route != NULL              ? metrics_row_of(a->route)
+                                             : METRICS_PASS_THROUGH;
     return true;
 }
 
@@ -230,8 +257,10 @@ static enum edge_take arrival_command(struct arrival *a)
 
 static enum edge_take arrival_own(struct arrival *a)
 {
-    struct own_start start = { .request = a->request, .head = a->head, .guard = &a->guard };
-    if (own_needs_tenant(&start) && !arrival_tenant(a)) {
+    struct own_start start = {
+        .request = a->request, .head = a->head, .guard = &a->guard, .method_asked = a->method_asked, .route = a->route
+    };
+    if (a->method_asked.len == 0 && own_needs_tenant(&start) && !arrival_tenant(a)) {
         return EDGE_REPLIED;
     }
     start.tenant = a->tenant;
@@ -255,10 +284,13 @@ static enum edge_take front_head(void *context, struct edge_request *request, co
         edge_close_after(request);
     }
     bool own = false;
-    if (!arrival_route(&a, &own)) {
+    if (!arrival_question(&a) || !arrival_route(&a, &own)) {
         return EDGE_REPLIED;
     }
     if (own) {
+        a.method_asked = VIEW(""); /* our own paths are what they are */
+    }
+    if (own || a.method_asked.len > 0) {
         return arrival_own(&a);
     }
     if (fields_has_loop(head->headers, view_of(a.flow->commons->via_name))) {

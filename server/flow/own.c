@@ -68,6 +68,9 @@ static const char *own_allow(enum own_resource resource, struct view method)
     if (resource == OWN_VOID) {
         return view_equal(method, VIEW("POST")) ? NULL : "POST";
     }
+    if (resource == OWN_ROUTE) {
+        return NULL; /* that it is OPTIONS made it this question */
+    }
     return view_equal(method, VIEW("GET")) || view_equal(method, VIEW("HEAD")) ? NULL : "GET, HEAD";
 }
 
@@ -171,8 +174,8 @@ static void own_whole(void *guest, struct view body)
 {
     struct own *own = guest;
     (void) body;
-    if (own->resource == OWN_CONTRACT) {
-        own_answer_contract(own);
+    if (own->resource == OWN_CONTRACT || own->resource == OWN_ROUTE) {
+        own->resource == OWN_CONTRACT ? own_answer_contract(own) : own_answer_route(own);
         return;
     }
     if (own->flow->stopped) {
@@ -282,7 +285,9 @@ enum edge_take own_start(struct flow *flow, const struct own_start *start)
     own->head = start->head;
     own->path = start->guard->target.path;
     path_form_init(&form, own->path);
-    own->resource = own_find(&form, &id);
+    own->resource = start->method_asked.len > 0 ? OWN_ROUTE : own_find(&form, &id);
+    own->method_asked = start->method_asked;
+    own->route = start->route;
     own_read_id(id, own->task.claim.command_id);
     path_form_fini(&form);
     if (start->tenant.len > 0) {

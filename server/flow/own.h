@@ -1,5 +1,5 @@
 /* own.h - requests at and below /_nonbis on the clients' listener: status, stored answers, void, the contract in force (docs/contract.md sections 7
- * and 8). Nothing of them is ever forwarded. Loop thread. */
+ * and 8); and the question whether a route is protected, which is asked where that route is (7.7). Nothing of them is ever forwarded. Loop thread. */
 #ifndef NONBIS_SERVER_FLOW_OWN_H
 #define NONBIS_SERVER_FLOW_OWN_H
 
@@ -10,6 +10,9 @@ struct own_start {
     const struct edge_head *head;
     const struct guard_verdict *guard;
     struct view tenant; /* copied; when own_needs_tenant said so */
+    /* The question of contract 7.7, at a path that is not ours: about which method, and what route protects it (NULL: none). */
+    struct view method_asked;
+    const struct route *route;
 };
 
 /* The request is about somebody's commands. */

@@ -176,6 +176,24 @@ void own_answer_contract(struct own *own)
     buf_fini(&body);
 }
 
+void own_answer_route(struct own *own)
+{
+    const struct route_facts facts = {
+        .method = own->method_asked,
+        .is_protected = own->route != NULL,
+        .key_required = own->route != NULL && own->route->key_required,
+        .window_start_ms = store_window_told(own->flow->commons->live),
+    };
+    struct buf fields, body;
+    buf_init(&fields, 512);
+    buf_init(&body, OWN_JSON_MAX);
+    route_body_write(&facts, &body);
+    own_tell_end(own, RESULT_CONTRACT, 200, NULL, 0);
+    own_reply_json(own, &fields, &body);
+    buf_fini(&fields);
+    buf_fini(&body);
+}
+
 static void own_answer_status(struct own *own)
 {
     struct status_view view;
@@ -304,7 +322,8 @@ void own_answer_found(struct own *own)
         own_answer_void(own);
         return;
     case OWN_NOTHING:
-    case OWN_CONTRACT: /* asks no store */
+    case OWN_CONTRACT: /* ask no store */
+    case OWN_ROUTE:
         break;
     }
 }

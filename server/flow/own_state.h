@@ -14,6 +14,7 @@
 enum own_resource {
     OWN_NOTHING,
     OWN_CONTRACT,  /* GET /_nonbis/v1 */
+    OWN_ROUTE,     /* OPTIONS of any path, with Nonbis-Ask */
     OWN_STATUS,    /* GET /_nonbis/v1/command */
     OWN_STATUS_ID, /* GET /_nonbis/v1/commands/ID */
     OWN_RESPONSE,  /* GET /_nonbis/v1/command/response */
@@ -28,7 +29,9 @@ struct own {
     const struct edge_head *head; /* valid as long as the client is there */
     struct view path;             /* likewise */
     enum own_resource resource;
-    struct key key; /* empty for OWN_STATUS_ID and OWN_CONTRACT */
+    struct view method_asked;  /* OWN_ROUTE: about which method; likewise */
+    const struct route *route; /* OWN_ROUTE: what protects it, or NULL */
+    struct key key;            /* empty for OWN_STATUS_ID, OWN_CONTRACT and OWN_ROUTE */
     char tenant[LIMIT_TENANT_BYTES + 1];
     struct store_task task;
     struct waiter waiter;
@@ -51,6 +54,7 @@ void own_ask(struct own *own);
 
 /* own_answer.c: each gives the one answer, and its line in the log */
 void own_answer_contract(struct own *own);
+void own_answer_route(struct own *own);
 void own_answer_found(struct own *own); /* what the store returned */
 /* What may be told of it; false: nothing, it is somebody else's or not there. */
 bool own_view(const struct own *own, struct status_view *view);

@@ -4,6 +4,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/http_client.h"
 #include "tests/support/relay.h"
+#include "tests/support/rig.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -182,8 +183,10 @@ static const struct between {
     { "the answer is cut on its way", RELAY_CUT_ANSWER, 1, "nonbis", 0, "status: completed", 1 },
     { "the request is lost on its way", RELAY_DROP_REQUEST, 1, "nonbis", 0, "status: not-seen; attempt 2/4", 1 },
     { "the request is lost on its way, without status", RELAY_DROP_REQUEST, 1, "keyed", 0, "attempt 2/4", 1 },
-    { "the request is lost, and we do not know the server", RELAY_DROP_REQUEST, 1, "detect", 11, "say server=nonbis",
-      0 },
+    { "the request is lost, and we do not know the server", RELAY_DROP_REQUEST, 1, "detect", 0,
+      "status: not-seen; attempt 2/4", 1 },
+    { "every request is lost, and we do not know the server", RELAY_DROP_REQUEST, 99, "detect", 15,
+      "not executed (4 attempts", 0 },
     { "every request is lost on its way", RELAY_DROP_REQUEST, 99, "nonbis", 15, "not executed (4 attempts", 0 },
     { "every request is lost, without status", RELAY_DROP_REQUEST, 99, "keyed", 11, "it may have been executed", 0 },
 };
@@ -208,6 +211,59 @@ START_TEST(what_is_lost_between_client_and_server_has_its_exit_code_and_its_exec
     }
     relay_free(relay);
     house_end(&house);
+}
+END_TEST
+
+static void rig_wait_memory(const struct rig *rig)
+{
+    struct house only;
+    memset(&only, 0, sizeof only);
+    (void) snprintf(only.listen, sizeof only.listen, "%s", rig->address);
+    house_wait_memory(&only);
+}
+
+/* A front that sends only /_nonbis to nonbisd, and the command past it: "not seen" is true there, and means nothing. */
+static const struct peer_step lose[] = { { PEER_BODY, NULL, 0 }, { PEER_CLOSE, NULL, 0 }, PEER_END };
+
+START_TEST(a_handler_that_the_server_does_not_stand_in_front_of_gets_no_second_copy)
+{
+    char url[128], status_url[128];
+    struct rig rig;
+    rig_start(&rig, NULL);
+    rig_wait_memory(&rig);
+    struct peer *past = peer_new();
+    peer_script_for_request(past, 1, lose);
+    (void) snprintf(url, sizeof url, "%s/orders", peer_url(past));
+    (void) snprintf(status_url, sizeof status_url, "http://%s", rig.address);
+    struct program run =
+        program_run((const char *[]){ "post", url, "-k", "k-1", "-d", ORDER, QUICK, "--status-url", status_url, NULL });
+    PROGRAM_EXPECT(run, "past the server", 11);
+    program_expect_words("past the server", run.err, "it may have been executed (1 attempt|say server=nonbis");
+    ck_assert_uint_eq(peer_count_key(past, "k-1"), 1);
+    ck_assert_uint_eq(peer_count_requests(past), 2); /* the other one is the question about the route */
+    program_free(&run);
+    peer_free(past);
+    rig_end(&rig);
+}
+END_TEST
+
+/* Nor does one on a route that is not protected. */
+START_TEST(a_route_that_is_not_protected_gets_no_second_copy)
+{
+    char url[128];
+    struct rig rig;
+    rig_start(&rig, (const char *[]){ "--route", "POST /payments", NULL });
+    rig_wait_memory(&rig);
+    peer_script_for_request(rig.peer, 1, lose);
+    struct relay *relay = relay_new(rig.address);
+    relay_plan(relay, "k-1", RELAY_LOSE_ANSWER, 1);
+    (void) snprintf(url, sizeof url, "http://%s/orders", relay_address(relay));
+    struct program run = program_run((const char *[]){ "post", url, "-k", "k-1", "-d", ORDER, QUICK, NULL });
+    PROGRAM_EXPECT(run, "not protected", 11);
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    program_free(&run);
+    relay_free(relay);
+    rig_end(&rig);
 }
 END_TEST
 
@@ -369,6 +425,8 @@ SUITE(end_to_end)
     Suite *suite = suite_create("cli/end_to_end");
     CASE(suite, a_situation_has_its_exit_code_and_its_executions);
     CASE(suite, what_is_lost_between_client_and_server_has_its_exit_code_and_its_executions);
+    CASE(suite, a_handler_that_the_server_does_not_stand_in_front_of_gets_no_second_copy);
+    CASE(suite, a_route_that_is_not_protected_gets_no_second_copy);
     CASE(suite, a_slow_command_is_waited_for_later_by_its_key_alone);
     CASE(suite, a_voided_key_is_never_executed);
     CASE(suite, the_server_is_named_by_the_variable_too);

@@ -211,6 +211,43 @@ START_TEST(several_are_resumed_a_line_each_and_the_worst_code_counts)
 }
 END_TEST
 
+static void write_entry(const char *place, const char *name, const char *text)
+{
+    char path[1400];
+    (void) snprintf(path, sizeof path, "%s/%s/%s", program_journal(), place, name);
+    FILE *file = fopen(path, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(entries_that_cannot_be_read_are_told_and_do_not_keep_the_others)
+{
+    struct peer *peer = peer_new();
+    struct program run;
+    begin_hung(&run, peer, "k-2", "two", 1);
+    kill_it(&run);
+    write_entry("sent", "k-1", "torn");
+    write_entry("sent", "k-3", "torn");
+    write_entry("done", "k-4", "torn");
+    EXPECT(73, "k-2 completed done 200 POST http", "sent/k-1 |sent/k-3 ", "resume", "--server", "keyed", "-H",
+           "X-Api-Token: hidden");
+    ck_assert_uint_eq(peer_count_requests(peer), 2);
+    EXPECT(73, "", "k-1: |sent/k-1", "resume", "k-1");
+    EXPECT(73, "", "k-4: |done/k-4", "resume", "k-4");
+    static const char *const commands[] = { "status", "wait", "void" };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        EXPECT(73, "", "the journal's entry of this key cannot be read|--url|sent/k-1", commands[i], "k-1");
+    }
+    EXPECT(0, "sent |unreadable |/sent/k-1", "", "journal", "ls");
+    EXPECT(0, "key       k-1|fault ", "", "journal", "show", "k-1");
+    EXPECT(0, "\"fault\":\"", "", "journal", "show", "k-1", "--json");
+    EXPECT(73, "", "sent/k-1", "post", peer_url(peer), "-k", "k-1", "-d", "x"); /* its key may have been used */
+    ck_assert_uint_eq(peer_count_requests(peer), 2);
+    peer_free(peer);
+}
+END_TEST
+
 START_TEST(what_is_decided_is_not_sent_again)
 {
     struct peer *peer = peer_new();
@@ -273,6 +310,7 @@ SUITE(journal)
     CASE(suite, secrets_are_never_in_the_journal_and_are_given_again);
     CASE(suite, what_another_process_works_on_is_left_to_it);
     CASE(suite, several_are_resumed_a_line_each_and_the_worst_code_counts);
+    CASE(suite, entries_that_cannot_be_read_are_told_and_do_not_keep_the_others);
     CASE(suite, what_is_decided_is_not_sent_again);
     CASE(suite, prune_takes_what_is_decided_and_leaves_the_rest);
     CASE(suite, ls_as_json_is_a_line_for_each_entry);

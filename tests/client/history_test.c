@@ -50,6 +50,9 @@ static const char *const table[FINDING_COUNT] = {
     [FINDING_TOLD_NO_RESOURCE] = "UNARXCJV",
     [FINDING_TOLD_TURNED_AWAY] = "UNARXCJV",
     [FINDING_TOLD_NOTHING] = "UNARXCJV",
+    [FINDING_TOLD_PROTECTED] = "UNARXCJV",
+    [FINDING_TOLD_UNPROTECTED] = "UNARXCJV",
+    [FINDING_TOLD_NO_ROUTE] = "UNARXCJV",
 };
 
 START_TEST(every_finding_changes_every_standing_as_written)
@@ -185,6 +188,31 @@ START_TEST(a_record_of_a_key_that_others_may_have_made_is_no_evidence_about_this
 }
 END_TEST
 
+START_TEST(the_word_about_the_route_is_evidence_whoever_made_the_key)
+{
+    static const struct {
+        struct reading reading;
+        enum evidence evidence;
+    } rows[] = {
+        { { .finding = FINDING_TOLD_PROTECTED, .ask = ASK_ROUTE, .shows_contract = true }, EVIDENCE_CONTRACT },
+        { { .finding = FINDING_TOLD_UNPROTECTED, .ask = ASK_ROUTE, .ignores_key = true }, EVIDENCE_IGNORES },
+        { { .finding = FINDING_TOLD_NO_ROUTE, .ask = ASK_ROUTE }, EVIDENCE_NONE },
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct history history;
+        struct reading reading = rows[i].reading;
+        reading.retry_after_ms = -1;
+        history_init(&history, SAFETY_KEYED, true, false);
+        history_begin(&history, GOAL_RUN, 0, 1000);
+        history_note_answer(&history, &reading, 0);
+        ck_assert_int_eq(history.evidence, rows[i].evidence);
+        ck_assert(history.route_told);
+        history_begin(&history, GOAL_RUN, 0, 1000);
+        ck_assert(!history.route_told); /* a later run may ask again */
+    }
+}
+END_TEST
+
 START_TEST(the_age_of_a_key_counts_from_its_first_sending)
 {
     struct history history;
@@ -244,6 +272,7 @@ SUITE(history)
     CASE(suite, every_standing_has_its_outcome);
     CASE_LOOP(suite, not_seen_is_not_never, sizeof(not_seen) / sizeof(not_seen[0]));
     CASE(suite, a_record_of_a_key_that_others_may_have_made_is_no_evidence_about_this_route);
+    CASE(suite, the_word_about_the_route_is_evidence_whoever_made_the_key);
     CASE(suite, the_age_of_a_key_counts_from_its_first_sending);
     CASE(suite, the_longest_patience_that_was_asked_for_counts);
     CASE(suite, what_could_not_leave_does_not_count_as_an_attempt);

@@ -91,7 +91,9 @@ static int count_unreadable(const struct nonbis_journal_entry *entry, void *arg)
 {
     char *text = arg;
     size_t len = strlen(text);
-    if (strcmp(entry->method, "unreadable") == 0) {
+    ck_assert_int_eq(entry->fault != NULL, strcmp(entry->method, "unreadable") == 0);
+    if (entry->fault != NULL) {
+        ck_assert_msg(strstr(entry->fault, entry->url) != NULL, "%s is not told in: %s", entry->url, entry->fault);
         const char *place = strrchr(entry->url, '/') - 4;
         ck_assert_ptr_nonnull(strstr(entry->url, entry->state));
         (void) snprintf(text + len, 1024 - len, "%.4s %s; ", place, entry->key);

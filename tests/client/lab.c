@@ -87,7 +87,7 @@ static struct lab_exchange *lab_log(struct lab *lab, const struct transport_requ
         (struct lab_exchange){ .at_ms = lab->now_ms, .fresh = request->fresh, .timeout_ms = request->timeout_ms };
     text_copy(exchange->method, sizeof(exchange->method), request->method);
     text_copy(exchange->url, sizeof(exchange->url), request->url);
-    exchange->question = strstr(request->url, "/_nonbis/") != NULL;
+    exchange->question = strstr(request->url, "/_nonbis/") != NULL || strcmp(request->method, "OPTIONS") == 0;
     if (request->body_len < sizeof(exchange->body) && request->body_len > 0) {
         memcpy(exchange->body, request->body, request->body_len);
     }
@@ -97,6 +97,8 @@ static struct lab_exchange *lab_log(struct lab *lab, const struct transport_requ
             text_copy(exchange->key, sizeof(exchange->key), field->value);
         } else if (strcmp(field->name, "Prefer") == 0) {
             text_copy(exchange->prefer, sizeof(exchange->prefer), field->value);
+        } else if (strcmp(field->name, "Nonbis-Ask") == 0) {
+            text_copy(exchange->asked, sizeof(exchange->asked), field->value);
         } else if (strcmp(field->name, "Authorization") == 0) {
             text_copy(exchange->authorization, sizeof(exchange->authorization), field->value);
         }

@@ -23,7 +23,7 @@ struct lab_step {
 /* What was sent. */
 struct lab_exchange {
     int64_t at_ms; /* on the lab's clock */
-    char method[8], url[96], key[80], prefer[16], authorization[24];
+    char method[8], url[96], key[80], prefer[16], authorization[24], asked[8];
     bool question; /* below /_nonbis */
     bool fresh, sent;
     int64_t timeout_ms;

@@ -206,6 +206,9 @@ static void crash(const char *url, const char *journal, const char *key, enum no
         error = error == NONBIS_OK ? nonbis_client_use_journal(client, journal) : error;
         error = error == NONBIS_OK ? nonbis_op_new(&op, client, url, "{}", 2) : error;
         error = error == NONBIS_OK ? nonbis_op_set_key(op, key) : error;
+        if (error == NONBIS_OK && strstr(key, "secret") != NULL) {
+            error = nonbis_op_set_header(op, "Authorization", "Bearer t", 0);
+        }
         if (error == NONBIS_OK) {
             nonbis_client_on_event(client, crash_at, &kind);
             error = nonbis_op_run(op);
@@ -233,6 +236,33 @@ START_TEST(the_resume_program_ends_what_crashed_processes_began)
                    "done POST not-sent-yet\ndone POST sent-and-answered\n");
     ck_assert_uint_eq(peer_count_key(rig.peer, "not-sent-yet"), 1);
     ck_assert_uint_eq(peer_count_key(rig.peer, "sent-and-answered"), 1);
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(the_resume_program_goes_on_behind_what_it_cannot_run)
+{
+    struct rig rig;
+    char url[128], journal[600], torn[700];
+    rig_start(&rig, NULL);
+    orders_url(&rig, url, sizeof url);
+    (void) snprintf(journal, sizeof journal, "%s/journal", daemon_folder());
+    crash(url, journal, "1-with-a-secret", NONBIS_EVENT_ATTEMPT);
+    crash(url, journal, "2-without", NONBIS_EVENT_ATTEMPT);
+    (void) snprintf(torn, sizeof torn, "%s/new/0-torn", journal);
+    FILE *file = fopen(torn, "we");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fclose(file), 0);
+    const char *const arguments[] = { journal, NULL };
+    char seen[8192];
+    ck_assert_int_eq(daemon_run("examples/resume", arguments, seen, sizeof seen), 1);
+    static const char *const words[] = { "new unreadable: ", "/new/0-torn", "\n1-with-a-secret: POST ",
+                                         "nothing was sent: it was made with Authorization",
+                                         "\n2-without: completed\n" };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        ck_assert_msg(strstr(seen, words[i]) != NULL, "%s is not in %s", words[i], seen);
+    }
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
     rig_end(&rig);
 }
 END_TEST
@@ -278,6 +308,7 @@ static const struct installed_row {
     { "lib/pkgconfig/nonbis.pc", 0644 },
     { "include/nonbis.h", 0644 },
     { "share/man/man1/nonbis.1", 0644 },
+    { "share/man/man8/nonbisd.8", 0644 },
     { "share/man/man3/nonbis.3", 0644 },
     { "share/man/man3/libnonbis.3", 0 },
     { "share/man/man3/nonbis_op_run.3", 0644 },
@@ -350,7 +381,7 @@ START_TEST(installing_puts_every_file_in_its_place_and_uninstalling_takes_all_of
         }
     }
     /* programs and library 8, pages 12, further names in section 3 56, completions 3 */
-    ck_assert_uint_eq(count_files(destination), 79);
+    ck_assert_uint_eq(count_files(destination), 80);
     run_install("uninstall", destination);
     ck_assert_uint_eq(count_files(destination), 0);
 }
@@ -437,6 +468,7 @@ SUITE(packaging)
     CASE(suite, the_status_program_settles_a_key_for_ever);
     CASE(suite, an_interrupt_ends_the_cancel_program_with_an_outcome_and_the_key);
     CASE(suite, the_resume_program_ends_what_crashed_processes_began);
+    CASE(suite, the_resume_program_goes_on_behind_what_it_cannot_run);
     CASE(suite, a_fresh_key_of_the_key_program_is_a_key_and_not_the_one_before);
     CASE(suite, a_program_in_cxx_uses_the_library);
     CASE(suite, installing_puts_every_file_in_its_place_and_uninstalling_takes_all_of_them);

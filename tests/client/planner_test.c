@@ -83,7 +83,7 @@ static void history_make(struct history *history, enum finding finding, enum col
 
 static void plan_write(const struct plan *plan, char *text, size_t size)
 {
-    static const char *const questions[] = { "status", "response", "void" };
+    static const char *const questions[] = { "status", "response", "void", "route" };
     const char *next = plan->action == PLAN_ASK || (plan->action == PLAN_WAIT && plan->next_action == PLAN_ASK)
                            ? questions[plan->ask]
                            : "send";

@@ -240,6 +240,26 @@ START_TEST(the_request_can_be_compared)
 }
 END_TEST
 
+/* What the transport knows of it is only that its hook said no. */
+START_TEST(a_journal_that_cannot_mark_what_is_sent_is_told_with_its_reason_and_nothing_is_sent)
+{
+    struct nonbis_policy policy = lab_policy("standard", 0);
+    struct lab lab;
+    lab_open_with_journal(&lab, 1, &policy);
+    lab.sent_error = NONBIS_ERROR_JOURNAL;
+    lab_step(&lab, (struct lab_step){ .code = 42 });
+    struct nonbis_op *op = lab_post(&lab);
+    ck_assert_int_eq(nonbis_op_run(op), NONBIS_OK);
+    ck_assert_int_eq(nonbis_op_outcome(op), NONBIS_NOT_SENT);
+    ck_assert_int_eq(nonbis_op_stop(op), NONBIS_STOP_LOCAL);
+    ck_assert_int_eq(nonbis_op_local_error(op), NONBIS_ERROR_JOURNAL);
+    ck_assert_msg(strstr(nonbis_op_message(op), "the lab's journal says no") != NULL, "%s", nonbis_op_message(op));
+    ck_assert_uint_eq(lab.attempts, 0);
+    nonbis_op_free(op);
+    lab_close(&lab);
+}
+END_TEST
+
 SUITE(reopen)
 {
     Suite *suite = suite_create("client/reopen");
@@ -252,5 +272,6 @@ SUITE(reopen)
     CASE(suite, a_voided_entry_is_told_as_such);
     CASE(suite, a_resumed_command_that_could_not_be_sent_stays_to_be_resumed);
     CASE(suite, the_request_can_be_compared);
+    CASE(suite, a_journal_that_cannot_mark_what_is_sent_is_told_with_its_reason_and_nothing_is_sent);
     return suite;
 }

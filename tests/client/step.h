@@ -31,6 +31,7 @@
 #define IS_RUNNING                { .fields = JSON "\nRetry-After: 1", .body = STATE("in_progress", "unknown") }
 #define IS_COMPLETED              IS("completed", "yes")
 #define NOT_SEEN                  TELLS(404, "key-not-seen", RETRY MEMBER("window_start", "2026-11-01T00:00:00.000Z"))
+#define ROUTE(protected)          { .fields = JSON, .body = "{\"version\":1,\"method\":\"POST\",\"protected\":" protected ",\"key\":null,\"window_start\":\"2026-11-01T00:00:00.000Z\"}" }
 #define REPLAY                    { .status = 201, .fields = "Idempotent-Replayed: true", .body = "{\"order\":1}" }
 /* clang-format on */
 

@@ -152,6 +152,65 @@ START_TEST(rule_7_6_window_start_stays_with_the_store)
 }
 END_TEST
 
+/* Each row asks on the way of the request that it is about. */
+static const struct route_row {
+    const char *target, *method, *told; /* told: of the document */
+} routes_asked[] = {
+    { "/pay", "POST", "\"method\":\"POST\",\"protected\":true,\"key\":\"required\"," },
+    { "/pay?x=1", "POST", "\"protected\":true,\"key\":\"required\"," },
+    { "/pay/", "POST", "\"protected\":true,\"key\":\"required\"," },
+    { "/p%61y", "POST", "\"protected\":true,\"key\":\"required\"," },
+    { "/maybe", "POST", "\"protected\":true,\"key\":\"optional\"," },
+    { "/pay", "GET", "\"method\":\"GET\",\"protected\":false,\"key\":null," },
+    { "/open", "POST", "\"method\":\"POST\",\"protected\":false,\"key\":null," },
+    { "/pay/x", "POST", "\"protected\":false,\"key\":null," },
+};
+
+START_TEST(rule_7_7_whether_a_route_is_protected_is_told_where_the_route_is)
+{
+    for (size_t i = 0; i < sizeof routes_asked / sizeof routes_asked[0]; i++) {
+        const struct route_row *row = &routes_asked[i];
+        const struct http_answer *told = ask("OPTIONS", row->target, text("Nonbis-Ask: %s\r\n", row->method), NULL);
+        EXPECT(told, 200, "");
+        EXPECT_FIELD(told, "Content-Type", "application/json");
+        EXPECT_FIELD(told, "Cache-Control", "no-store");
+        EXPECT_HOLDS(told, row->told);
+        ck_assert_str_eq(member_of(told, "version"), "1");
+        ck_assert_str_eq(member_of(told, "window_start"),
+                         member_of(ask("GET", "/_nonbis/v1", NULL, NULL), "window_start"));
+    }
+    ck_assert_uint_eq(peer_count_requests(scene.peer), 0);
+}
+END_TEST
+
+START_TEST(rule_7_7_it_is_told_to_everybody_and_other_questions_pass)
+{
+    SCENE_START("--set", "tenant=header:X-Tenant");
+    EXPECT_HOLDS(ask("OPTIONS", "/orders", "Nonbis-Ask: POST\r\n", NULL), "\"protected\":true");
+    ck_assert_uint_eq(peer_count_requests(scene.peer), 0);
+    EXPECT(ask("OPTIONS", "/orders", NULL, NULL), 200, "");
+    EXPECT(ask("GET", "/orders", "Nonbis-Ask: POST\r\n", NULL), 200, "");
+    ck_assert_uint_eq(peer_count_requests(scene.peer), 2);
+    ck_assert_ptr_null(handler_saw_field(2, "Nonbis-Ask"));
+    scene_end();
+}
+END_TEST
+
+START_TEST(rule_7_7_a_question_that_cannot_be_read_is_refused)
+{
+    static const char *const fields[] = { "Nonbis-Ask:\r\n", "Nonbis-Ask: post\r\n", "Nonbis-Ask: POST, PUT\r\n",
+                                          "Nonbis-Ask: POST\r\nNonbis-Ask: POST\r\n",
+                                          "Nonbis-Ask: POSTPOSTPOSTPOSTPOSTPOSTPOSTPOSTX\r\n" };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        EXPECT_PROBLEM(ask("OPTIONS", "/pay", fields[i], NULL), 400, "", "request-malformed");
+    }
+    /* As the request itself would be. */
+    EXPECT_PROBLEM(ask("OPTIONS", "/x/%2e%2e/pay", "Nonbis-Ask: POST\r\n", NULL), 400, "", "request-malformed");
+    EXPECT_PROBLEM(ask("OPTIONS", "/_nonbis/v1", "Nonbis-Ask: POST\r\n", NULL), 405, "", "method-not-allowed");
+    ck_assert_uint_eq(peer_count_requests(scene.peer), 0);
+}
+END_TEST
+
 SUITE(contract_unseen)
 {
     Suite *suite = suite_create("contract/07b-unseen");
@@ -164,5 +223,8 @@ SUITE(contract_unseen)
     RULE_ALONE(suite, rule_7_5_an_expired_answer_is_told_as_such);
     RULE_ALONE(suite, rule_7_6_the_contract_in_force_is_told_to_everybody);
     RULE_ALONE(suite, rule_7_6_window_start_stays_with_the_store);
+    RULE(suite, house_routes, rule_7_7_whether_a_route_is_protected_is_told_where_the_route_is);
+    RULE_ALONE(suite, rule_7_7_it_is_told_to_everybody_and_other_questions_pass);
+    RULE(suite, house_routes, rule_7_7_a_question_that_cannot_be_read_is_refused);
     return suite;
 }

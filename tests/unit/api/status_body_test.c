@@ -102,11 +102,42 @@ START_TEST(the_contract_is_written_as_these_bytes)
 }
 END_TEST
 
+START_TEST(the_word_about_a_route_is_written_as_these_bytes)
+{
+    static const struct {
+        struct route_facts facts;
+        const char *json;
+    } words[] = {
+        { { .method = { "POST", 4 },
+            .is_protected = true,
+            .key_required = true,
+            .window_start_ms = INT64_C(1796000000000) },
+          "{\"version\":1,\"method\":\"POST\",\"protected\":true,\"key\":\"required\","
+          "\"window_start\":\"2026-11-30T00:53:20.000Z\"}" },
+        { { .method = { "PATCH", 5 }, .is_protected = true, .window_start_ms = INT64_C(1796000000000) },
+          "{\"version\":1,\"method\":\"PATCH\",\"protected\":true,\"key\":\"optional\","
+          "\"window_start\":\"2026-11-30T00:53:20.000Z\"}" },
+        { { .method = { "GET", 3 }, .window_start_ms = INT64_C(1796000000000) },
+          "{\"version\":1,\"method\":\"GET\",\"protected\":false,\"key\":null,"
+          "\"window_start\":\"2026-11-30T00:53:20.000Z\"}" },
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct buf out;
+        buf_init(&out, 4096);
+        route_body_write(&words[i].facts, &out);
+        ck_assert_msg(view_equal(buf_view(&out), view_of(words[i].json)), " got %.*s\nwant %s",
+                      VIEW_ARGS(buf_view(&out)), words[i].json);
+        buf_fini(&out);
+    }
+}
+END_TEST
+
 SUITE(status_body)
 {
     Suite *suite = suite_create("api/status_body");
     CASE_LOOP(suite, a_status_is_written_as_these_bytes, sizeof rows / sizeof rows[0]);
     CASE(suite, a_status_that_finds_no_room_is_failed_and_not_cut);
     CASE(suite, the_contract_is_written_as_these_bytes);
+    CASE(suite, the_word_about_a_route_is_written_as_these_bytes);
     return suite;
 }
