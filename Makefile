@@ -67,7 +67,7 @@ FAULTS          := $(filter-out %/shim_power.c %/shim_io.c %/shim_memory.c %/lon
 SHIMS           := $(if $(SAN),,$(patsubst tests/proof/faults/%.c,$(OUT)/tests/%.so,$(sort $(wildcard tests/proof/faults/shim_*.c))))
 group_sources    = $(if $(filter faults,$(1)),$(FAULTS) tests/proof/faults/brief.c,$(sort $(shell find tests/$(if $(filter fuzz,$(1)),proof/)$(1) -name '*.c')))
 
-.PHONY: all test proof-front proof-faults model fuzz quickstart demo bench bench-client mutants coverage lint format install uninstall clean help layers \
+.PHONY: all test proof-front proof-faults model fuzz quickstart demo bench bench-all bench-client mutants coverage lint format install uninstall clean help layers \
         tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -147,9 +147,14 @@ quickstart: all $(OUT)/order-handler
 demo: all $(OUT)/order-handler
 	@OUT=$(OUT) KEEP=$(KEEP) examples/demo.sh
 
-## bench          side by side with nginx (never part of a test)
-bench: all $(OUT)/bench/upstream $(OUT)/bench/idle
+## bench          side by side with nginx and Redis, three minutes (never part of a test); PEERS=, LOADS=, ...: bench/run.sh
+BENCH_TOOLS := $(addprefix $(OUT)/bench/,upstream idle meter same log fill)
+bench: all $(BENCH_TOOLS)
 	@OUT=$(OUT) bench/run.sh
+
+## bench-all      everything that docs/performance.md shows: all peers, loads, sizes, many live keys (it says how long: over an hour)
+bench-all: all $(BENCH_TOOLS)
+	@OUT=$(OUT) ALL=1 bench/run.sh
 
 ## bench-client   a POST through libnonbis beside one through plain libcurl (never part of a test)
 bench-client: all $(OUT)/bench/upstream $(OUT)/bench/client
@@ -287,7 +292,7 @@ $(OUT)/nonbisd-moved: $(OUT)/obj/server/main.o $(OUT)/obj/tests/support/moved_cl
 $(OUT)/order-handler: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard examples/order-handler/*.c))) $(LIBRARY)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(OUT)/bench/upstream $(OUT)/bench/idle: $(OUT)/bench/%: $(OUT)/obj/bench/%.o $(LIBRARY)
+$(BENCH_TOOLS): $(OUT)/bench/%: $(OUT)/obj/bench/%.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 

@@ -6,6 +6,7 @@
 #include "server/flow/health.h"
 #include "server/flow/itself.h"
 #include "server/flow/stop.h"
+#include "server/store/bench.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -139,11 +140,9 @@ static struct retention longest_retention(const struct settings *settings)
     return longest;
 }
 
-static int open_store(struct server *server, struct buf *error)
+static struct store_options store_options_of(const struct settings *settings)
 {
-    const struct settings *settings = &server->settings;
-    make_state_folder(settings);
-    const struct store_options options = {
+    return (struct store_options){
         .path = settings->store,
         .identity = { .tenant_source = view_of(settings->tenant),
                       .guard = view_of(settings->guard.text),
@@ -151,7 +150,14 @@ static int open_store(struct server *server, struct buf *error)
         .max_downtime_ms = settings->max_downtime_ms,
         .crash_retention = longest_retention(settings),
     };
+}
+
+static int open_store(struct server *server, struct buf *error)
+{
+    const struct settings *settings = &server->settings;
+    const struct store_options options = store_options_of(settings);
     int exit_code = 0;
+    make_state_folder(settings);
     if (strcmp(settings->store, "memory") == 0) {
         server->store = store_open_memory(&options);
         log_message(LOG_WARN, "store", "memory: every key is forgotten when the process ends");
@@ -325,6 +331,30 @@ static int serve(struct server *server, struct buf *error)
     return exit_code;
 }
 
+static int bench_store(const struct server *server)
+{
+    const struct settings *settings = &server->settings;
+    const struct store_options options = store_options_of(settings);
+    struct buf text, error;
+    int exit_code = EXIT_CONFIGURATION;
+    buf_init(&text, MAIN_TEXT_MAX);
+    buf_init(&error, MAIN_TEXT_MAX);
+    if (strcmp(settings->store, "memory") == 0) {
+        buf_append_text(&error, "--bench-store: the store is memory, which has no disk; give --store FILE");
+    } else {
+        make_state_folder(settings);
+        exit_code = store_bench(&options, settings->bench_each_ms, &text, &error);
+    }
+    print(&text);
+    if (exit_code != 0) {
+        (void) fail(exit_code, &error);
+        (void) fputc('\n', stderr);
+    }
+    buf_fini(&text);
+    buf_fini(&error);
+    return exit_code;
+}
+
 static int act(struct server *server, enum settings_action action, struct buf *text)
 {
     switch (action) {
@@ -339,6 +369,8 @@ static int act(struct server *server, enum settings_action action, struct buf *t
         settings_print(&server->settings, text);
         print(text);
         return 0;
+    case ACTION_BENCH_STORE:
+        return bench_store(server);
     case ACTION_CHECK:
         (void) printf("the configuration is valid\n");
         return 0;

@@ -182,6 +182,8 @@ static const char help_flags[] =
     "                        replay_drop=Name,Name (fields left out of replays).\n"
     "                        Without --route: 'POST /*' and 'PATCH /*', key required\n"
     "  --set NAME=VALUE      any setting; repeatable\n"
+    "  --bench-store TIME    measures what the disk of --store gives (five measurements of TIME, such as 1s; in\n"
+    "                        files of its own beside the store, which is not touched), and ends\n"
     "  --check               tells every mistake in these settings, and ends; it touches neither the store nor\n"
     "                        the addresses\n"
     "  --print-config        prints the settings in force with their sources, and ends\n"

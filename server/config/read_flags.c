@@ -3,9 +3,20 @@
 
 #include <string.h>
 
-enum plain_flag { FLAG_ROUTE, FLAG_SET, FLAG_CHECK, FLAG_PRINT_CONFIG, FLAG_VERSION, FLAG_HELP, FLAG_COUNT };
-static const char *const plain_flags[FLAG_COUNT] = { "--route",        "--set",     "--check",
+enum plain_flag {
+    FLAG_ROUTE,
+    FLAG_SET,
+    FLAG_BENCH_STORE, /* the last that wants a value */
+    FLAG_CHECK,
+    FLAG_PRINT_CONFIG,
+    FLAG_VERSION,
+    FLAG_HELP,
+    FLAG_COUNT
+};
+static const char *const plain_flags[FLAG_COUNT] = { "--route",        "--set",     "--bench-store", "--check",
                                                      "--print-config", "--version", "--help" };
+
+enum { BENCH_MS_MIN = 10, BENCH_MS_MAX = 10 * 60 * 1000 }; /* each measurement of --bench-store */
 
 /* The two short forms that everybody tries. */
 static struct view flag_long(struct view given)
@@ -105,12 +116,28 @@ void reading_take_action(struct reading *reading, enum settings_action action)
     reading->action = action > reading->action ? action : reading->action;
 }
 
+/* --bench-store DURATION */
+static void take_bench(struct reading *reading, struct view text)
+{
+    size_t before = reading->errors->len;
+    reading_tell(reading, VIEW("--bench-store"), "");
+    reading_take_action(reading, ACTION_BENCH_STORE);
+    if (duration_read(text, BENCH_MS_MIN, BENCH_MS_MAX, &reading->settings->bench_each_ms, reading->errors)) {
+        reading->errors->len = before;
+        return;
+    }
+    buf_append_text(reading->errors, "\n");
+    reading->wrong_configuration = true;
+}
+
 static void take_flag_with_value(struct reading *reading, const struct setting_row *row, int plain, struct view value)
 {
     if (row != NULL) {
         reading_take_value(reading, row, value, SOURCE_FLAG, view_of(row->flag));
     } else if (plain == FLAG_SET) {
         take_set(reading, value);
+    } else if (plain == FLAG_BENCH_STORE) {
+        take_bench(reading, value);
     } else {
         take_route_text(reading, value);
     }
@@ -147,7 +174,7 @@ int reading_take_argument(struct reading *reading, const char *argument, const c
         tell_unknown_flag(reading, flag);
         return equals == NULL && next_is_value ? 2 : 1; /* what follows was probably its value: no second mistake */
     }
-    bool wants_value = row != NULL || plain <= FLAG_SET;
+    bool wants_value = row != NULL || plain <= FLAG_BENCH_STORE;
     if (wants_value && equals == NULL && !next_is_value) {
         reading_tell(reading, flag, "expected a value behind it\n");
         reading->wrong_usage = true;

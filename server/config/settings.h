@@ -43,6 +43,7 @@ struct settings {
     struct setting_names guard;
     bool allow_close_delimited;
     char *problem_prefix;
+    int64_t bench_each_ms; /* of ACTION_BENCH_STORE */
     struct routes routes;
     bool routes_default;                           /* no --route was given */
     enum setting_source sources[SETTING_ROWS_MAX]; /* by row of setting_table */
@@ -74,7 +75,7 @@ extern const struct setting_row setting_table[];
 extern const size_t setting_table_count;
 
 /* What the command line asks for beside running. */
-enum settings_action { ACTION_RUN, ACTION_CHECK, ACTION_PRINT_CONFIG, ACTION_VERSION, ACTION_HELP };
+enum settings_action { ACTION_RUN, ACTION_CHECK, ACTION_PRINT_CONFIG, ACTION_BENCH_STORE, ACTION_VERSION, ACTION_HELP };
 
 /* Reads defaults, then the environment (NONBIS_ and the name in capitals), then flags. Every problem found is appended to `errors` as one
  * line ("--set body_max: expected ..., got "1X"; did you mean ...?"); all of them in one run. Returns 0, or the exit code (64 usage, 78 configuration).

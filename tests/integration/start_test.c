@@ -1,9 +1,11 @@
 /* start_test.c - how the program starts, answers questions about itself, and refuses what it cannot do: exit codes and messages. */
 #include "tests/support/rig.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -56,6 +58,10 @@ static const struct refusal refusals[] = {
       { "answer_timeout", "hard_timeout" } },
     { { "--upstream", "http://127.0.0.1:1", "--route", "POST" }, 78, { "--route", "POST" } },
     { { "--upstream", "http://127.0.0.1:1", "--route", "POST /x kee=optional" }, 78, { "kee", "key" } },
+    { { "--bench-store", "2", "--store", "%s/n.db" }, 78, { "--bench-store", "unit" } },
+    { { "--bench-store" }, 64, { "--bench-store", "value" } },
+    { { "--bench-store", "1s", "--store", "memory" }, 78, { "--bench-store", "memory" } },
+    { { "--bench-store", "1s", "--store", "%s/nowhere/n.db" }, 73, { "nowhere", "directory" } },
     { { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1" }, 78, { "127.0.0.1" } },
     { { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:70000" }, 78, { "70000" } },
     { { "--upstream", "ftp://127.0.0.1" }, 78, { "ftp://127.0.0.1" } },
@@ -321,6 +327,57 @@ START_TEST(questions_about_itself_are_answered_and_nothing_is_started)
 }
 END_TEST
 
+static int entries_of(const char *folder)
+{
+    int count = 0;
+    DIR *listing = opendir(folder);
+    ck_assert_ptr_nonnull(listing);
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    }
+    closedir(listing);
+    return count;
+}
+
+START_TEST(a_disk_is_measured_beside_the_store_and_nothing_is_left_there)
+{
+    char folder[700];
+    (void) snprintf(folder, sizeof folder, "%s/measured", daemon_folder());
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    const char *const bench[] = { "--bench-store", "20ms", "--store", "%s/measured/n.db", NULL };
+    int exit_code = run(bench);
+    ck_assert_msg(exit_code == 0, "exit code %d: %s", exit_code, output);
+    static const char *const lines[] = { "4 KiB appended, and synced", "4 KiB written over, and synced",
+                                         "synchronous=FULL",           "commits of 1 command ",
+                                         "commits of 16 commands ",    "commits of 64 commands " };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        ck_assert_msg(strstr(output, lines[i]) != NULL, "'%s' is not told: %s", lines[i], output);
+    }
+    ck_assert_int_eq(entries_of(folder), 0);
+}
+END_TEST
+
+/* It would measure for ten minutes each. */
+START_TEST(a_measurement_of_a_disk_that_is_ended_by_a_signal_leaves_nothing)
+{
+    char folder[700];
+    char store[710];
+    struct daemon nonbis;
+    (void) snprintf(folder, sizeof folder, "%s/ended", daemon_folder());
+    (void) snprintf(store, sizeof store, "%s/n.db", folder);
+    ck_assert_int_eq(mkdir(folder, 0700), 0);
+    const char *const bench[] = { "--bench-store", "10m", "--store", store, NULL };
+    daemon_begin(&nonbis, "nonbisd", bench);
+    while (entries_of(folder) == 0) {
+        sched_yield();
+    }
+    daemon_signal(&nonbis, SIGTERM);
+    ck_assert_int_eq(daemon_wait(&nonbis), 1);
+    ck_assert(daemon_logged(&nonbis, "ended by a signal"));
+    ck_assert_int_eq(entries_of(folder), 0);
+}
+END_TEST
+
 START_TEST(the_default_store_lies_in_the_state_folder_which_is_made)
 {
     struct daemon nonbis;
@@ -396,6 +453,8 @@ SUITE(start)
     CASE(suite, a_store_that_vanished_is_noticed_and_other_identity_settings_are_refused);
     CASE(suite, a_read_only_file_system_is_refused);
     CASE(suite, questions_about_itself_are_answered_and_nothing_is_started);
+    CASE(suite, a_disk_is_measured_beside_the_store_and_nothing_is_left_there);
+    CASE(suite, a_measurement_of_a_disk_that_is_ended_by_a_signal_leaves_nothing);
     CASE(suite, the_default_store_lies_in_the_state_folder_which_is_made);
     CASE(suite, health_answers_on_the_operators_listener_only);
     CASE(suite, log_lines_hold_no_key_no_body_and_no_credential);
