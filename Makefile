@@ -60,14 +60,14 @@ CLI         := $(OUT)/libcli.a
 
 # A test group is a folder under tests with *_test.c, at any depth; each becomes one program. Those of `fuzz` and `faults` are brief forms of proofs (below).
 GROUPS   := unit store model fuzz upstream edge client cli libraries faults integration contract
-SUPPORT  := $(filter-out tests/support/moved_clock.c,$(sort $(wildcard tests/support/*.c tests/peer/*.c)))
+SUPPORT  := $(filter-out tests/support/moved_clock.c tests/support/held_sync.c,$(sort $(wildcard tests/support/*.c tests/peer/*.c)))
 SUPPORT_OBJECTS := $(SUPPORT:%.c=$(OUT)/obj/%.o)
 TEST_PROGRAMS   := $(patsubst %,$(OUT)/tests/%,$(if $(T),$(T),$(GROUPS)))
 FAULTS          := $(filter-out %/shim_power.c %/shim_io.c %/shim_memory.c %/long.c %/brief.c,$(sort $(wildcard tests/proof/faults/*.c)))
 SHIMS           := $(if $(SAN),,$(patsubst tests/proof/faults/%.c,$(OUT)/tests/%.so,$(sort $(wildcard tests/proof/faults/shim_*.c))))
 group_sources    = $(if $(filter faults,$(1)),$(FAULTS) tests/proof/faults/brief.c,$(sort $(shell find tests/$(if $(filter fuzz,$(1)),proof/)$(1) -name '*.c')))
 
-.PHONY: all test proof-front proof-faults model fuzz quickstart demo bench bench-all bench-client mutants coverage lint format install uninstall clean help layers \
+.PHONY: all test proof-front proof-faults model fuzz quickstart demo bench bench-all bench-client mutants coverage analyze valgrind lint format install uninstall clean help layers \
         tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -86,7 +86,7 @@ test: tests
 tests: $(TEST_PROGRAMS) \
        $(if $(filter integration contract cli client faults,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler) \
        $(if $(filter faults,$(if $(T),$(T),$(GROUPS))),$(SHIMS)) \
-       $(if $(filter integration contract faults,$(if $(T),$(T),$(GROUPS))),$(OUT)/nonbisd-moved) \
+       $(if $(filter integration contract faults,$(if $(T),$(T),$(GROUPS))),$(OUT)/nonbisd-moved $(OUT)/nonbisd-held) \
        $(if $(filter client,$(if $(T),$(T),$(GROUPS))),$(EXAMPLES))
 
 # The proofs that want programs beside ours are groups of their own, which `make test` leaves out: tests/proof/NAME is the program proof-NAME.
@@ -178,6 +178,14 @@ mutants:
 ## coverage       lines and branches that the tests reach, per room, under build/coverage
 coverage:
 	@tools/run-coverage
+
+## analyze        gcc -fanalyzer over the product; what it is wrong about is in tools/analyze-known.txt
+analyze:
+	@tools/run-analyze
+
+## valgrind       the tests, and the programs that they start, under memcheck; T="..." as for test
+valgrind:
+	@tools/run-valgrind
 
 ## lint           format, tidy, layers, banned calls; settings, contract, metrics, symbols and manual against what they promise
 lint:
@@ -287,6 +295,10 @@ $(OUT)/nonbisd: $(OUT)/obj/server/main.o $(LIBRARY)
 
 # The server with a clock that a test moves: the library's clock.o is not taken, since all of it is there already.
 $(OUT)/nonbisd-moved: $(OUT)/obj/server/main.o $(OUT)/obj/tests/support/moved_clock.o $(LIBRARY)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# The server with a disk that a test holds: SQLite takes the fdatasync that the program brings.
+$(OUT)/nonbisd-held: $(OUT)/obj/server/main.o $(OUT)/obj/tests/support/held_sync.o $(LIBRARY)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(OUT)/order-handler: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard examples/order-handler/*.c))) $(LIBRARY)

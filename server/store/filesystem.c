@@ -53,8 +53,8 @@ const char *filesystem_refused_kind(unsigned long magic, const char *fuse_type)
     return NULL;
 }
 
-/* "36 35 98:0 /root /mount options optional... - type source options": the type of the mount with this device. */
-static void mount_type(dev_t device, char *type, size_t room)
+/* A line: "36 35 98:0 /root /mount options optional... - type source options". */
+void filesystem_mount_type(dev_t device, char *type, size_t room)
 {
     char line[4096], wanted[32];
     type[0] = '\0';
@@ -87,7 +87,7 @@ const char *filesystem_refused(const char *path)
     }
     unsigned long magic = (unsigned long) about.f_type & 0xFFFFFFFFUL;
     if (magic == MAGIC_FUSE) {
-        mount_type(status.st_dev, type, sizeof type);
+        filesystem_mount_type(status.st_dev, type, sizeof type);
     }
     return filesystem_refused_kind(magic, type);
 }

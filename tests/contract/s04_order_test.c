@@ -1,5 +1,5 @@
 /* s04_order_test.c - docs/contract.md section 4: the order of the checks, and what the rules below it say. s04b_malformed_test.c has check 1. */
-#include "tests/contract/scene.h"
+#include "tests/contract/held.h"
 #include "tests/support/crowd.h"
 
 #include <poll.h>
@@ -231,6 +231,39 @@ START_TEST(rule_4_7_the_claim_is_durable_before_anything_is_forwarded)
 }
 END_TEST
 
+START_TEST(rule_4_7_while_the_claim_is_not_durable_nothing_is_forwarded_and_no_copy_is_told_of_it)
+{
+    enum { COPIES = 8 };
+    int copies[COPIES], executed = 0;
+    held_start();
+    sync_hand_hold(&held_disk);
+    int before = held_send(HELD_POST("before"));
+    held_wait_taken();
+    for (int i = 0; i < COPIES; i++) {
+        copies[i] = held_send(HELD_POST("k"));
+    }
+    held_wait_queued(COPIES, 0);
+    sync_hand_let_one(&held_disk);
+    sync_hand_expect(&held_disk); /* all of them are one batch */
+    held_pass_through();
+    EXPECT_RUNS("k", 0);
+    for (int i = 0; i < COPIES; i++) {
+        held_expect_silence(copies[i]);
+    }
+    sync_hand_let_all(&held_disk);
+    for (int i = 0; i < COPIES; i++) {
+        const struct http_answer *answer = keep_answer(http_receive(copies[i], false, NULL));
+        executed += http_field_is(answer, "Idempotency-Status", "executed");
+        ck_assert(answer->status == 200 || answer->status == 409);
+        close(copies[i]);
+    }
+    close(before);
+    ck_assert_int_eq(executed, 1);
+    EXPECT_RUNS("k", 1);
+    scene_end();
+}
+END_TEST
+
 START_TEST(rule_4_8_while_new_work_is_refused_replays_and_status_queries_go_on)
 {
     struct caller caller;
@@ -335,6 +368,7 @@ SUITE(contract_order)
     RULE(suite, house_plain, rule_4_6_a_mismatch_goes_before_in_progress);
     RULE(suite, house_plain, rule_4_7_record_and_claim_are_one_atomic_step);
     RULE_ALONE(suite, rule_4_7_the_claim_is_durable_before_anything_is_forwarded);
+    RULE_ALONE(suite, rule_4_7_while_the_claim_is_not_durable_nothing_is_forwarded_and_no_copy_is_told_of_it);
     RULE_ALONE(suite, rule_4_8_while_new_work_is_refused_replays_and_status_queries_go_on);
     RULE_ALONE(suite, rule_4_8_a_claim_that_finds_the_queue_full_is_still_looked_up);
     RULE_ALONE(suite, rule_4_9_a_head_or_a_body_that_is_not_whole_in_time_ends_the_connection_without_an_answer);

@@ -1,6 +1,7 @@
 /* daemon.c - see daemon.h. */
 #include "tests/support/daemon.h"
 
+#include "tests/support/held_sync.h"
 #include "tests/support/moved_clock.h"
 #include "tests/support/suite.h"
 
@@ -168,8 +169,8 @@ void daemon_start(struct daemon *daemon, const char *upstream, const char *store
     daemon_start_by_clock(daemon, NULL, upstream, store, more);
 }
 
-void daemon_start_by_clock(struct daemon *daemon, const char *clock_path, const char *upstream, const char *store,
-                           const char *const *more)
+static void start_nonbisd(struct daemon *daemon, const char *program, const char *upstream, const char *store,
+                          const char *const *more)
 {
     char url[128];
     (void) snprintf(url, sizeof url, "%s%s", strstr(upstream, ":/") != NULL ? "" : "http://", upstream);
@@ -179,13 +180,27 @@ void daemon_start_by_clock(struct daemon *daemon, const char *clock_path, const 
     for (int i = 0; more != NULL && more[i] != NULL; i++) {
         arguments[count++] = more[i];
     }
+    must_start(daemon, program, arguments);
+}
+
+void daemon_start_by_clock(struct daemon *daemon, const char *clock_path, const char *upstream, const char *store,
+                           const char *const *more)
+{
     if (clock_path == NULL) {
-        must_start(daemon, "nonbisd", arguments);
+        start_nonbisd(daemon, "nonbisd", upstream, store, more);
         return;
     }
     setenv(MOVED_CLOCK_FILE, clock_path, 1);
-    must_start(daemon, "nonbisd-moved", arguments);
+    start_nonbisd(daemon, "nonbisd-moved", upstream, store, more);
     unsetenv(MOVED_CLOCK_FILE);
+}
+
+void daemon_start_held(struct daemon *daemon, const char *syncs_path, const char *upstream, const char *store,
+                       const char *const *more)
+{
+    setenv(HELD_SYNC_FILE, syncs_path, 1);
+    start_nonbisd(daemon, "nonbisd-held", upstream, store, more);
+    unsetenv(HELD_SYNC_FILE);
 }
 
 void daemon_start_handler(struct daemon *daemon, const char *db, const char *const *more)

@@ -24,6 +24,9 @@ void daemon_start(struct daemon *daemon, const char *upstream, const char *store
 /* The same by the clock in that file (clock_hand.h): build/nonbisd-moved. `clock_path` NULL: nonbisd itself. */
 void daemon_start_by_clock(struct daemon *daemon, const char *clock_path, const char *upstream, const char *store,
                            const char *const *more);
+/* The same with syncs that a test holds, by that file (sync_hand.h): build/nonbisd-held. */
+void daemon_start_held(struct daemon *daemon, const char *syncs_path, const char *upstream, const char *store,
+                       const char *const *more);
 /* The order handler with its own ledger. */
 void daemon_start_handler(struct daemon *daemon, const char *db, const char *const *more);
 

@@ -93,6 +93,23 @@ START_TEST(a_huge_length_cannot_wrap_around)
 }
 END_TEST
 
+/* No machine has half of all addresses. The sanitizers end the process instead of refusing. */
+START_TEST(memory_that_is_not_there_is_a_failure_that_sticks)
+{
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+    struct buf buf;
+    buf_init(&buf, SIZE_MAX);
+    buf_append(&buf, VIEW("abc"));
+    ck_assert_ptr_null(buf_reserve(&buf, SIZE_MAX / 2 + 1));
+    ck_assert(buf.failed);
+    buf_append(&buf, VIEW("d"));
+    ck_assert(view_equal(buf_view(&buf), VIEW("abc")));
+    buf_fini(&buf);
+    ck_assert_ptr_null(view_dup(view_make("x", SIZE_MAX / 2 + 1)));
+#endif
+}
+END_TEST
+
 START_TEST(it_grows_and_keeps_what_it_holds)
 {
     struct buf buf;
@@ -149,6 +166,7 @@ SUITE(buf)
     CASE(suite, past_the_ceiling_nothing_is_written_and_failure_sticks);
     CASE(suite, a_printed_text_too_long_fails_too);
     CASE(suite, a_huge_length_cannot_wrap_around);
+    CASE(suite, memory_that_is_not_there_is_a_failure_that_sticks);
     CASE(suite, it_grows_and_keeps_what_it_holds);
     CASE(suite, reserved_room_is_written_by_the_caller);
     CASE(suite, taken_bytes_belong_to_the_caller);

@@ -88,6 +88,32 @@ START_TEST(the_three_forms_of_a_date_are_read_and_nothing_else)
 }
 END_TEST
 
+static const char *const whole[] = { "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+                                     "Sun Nov  6 08:49:37 1994", "Wed Nov 16 08:49:37 1994",
+                                     "1994-11-06T08:49:37.123Z" };
+
+static bool is_a_moment(struct view text)
+{
+    int64_t unix_ms = 0;
+    return http_date_read(text, NOW_2026, &unix_ms) || rfc3339_read(text, &unix_ms);
+}
+
+START_TEST(a_moment_of_which_any_byte_is_missing_or_another_one_is_none)
+{
+    char text[40];
+    size_t len = strlen(whole[_i]);
+    ck_assert(is_a_moment(view_of(whole[_i])));
+    for (size_t at = 0; at < len; at++) {
+        ck_assert_msg(!is_a_moment(view_make(whole[_i], at)), "%.*s", (int) at, whole[_i]);
+        memcpy(text, whole[_i], len + 1);
+        text[at] = '?';
+        ck_assert_msg(!is_a_moment(view_of(text)), "%s", text);
+        memcpy(text + at, whole[_i] + at + 1, len - at);
+        ck_assert_msg(!is_a_moment(view_of(text)), "%s", text);
+    }
+}
+END_TEST
+
 START_TEST(every_day_of_four_centuries_is_read_back_as_it_was_written)
 {
     char text[HTTP_DATE_BYTES];
@@ -195,6 +221,7 @@ SUITE(http_time)
     CASE_LOOP(suite, our_own_form_of_a_time_is_read_and_nothing_else, sizeof(rfc3339) / sizeof(rfc3339[0]));
     CASE_LOOP(suite, a_moment_is_written_in_both_forms, sizeof(written) / sizeof(written[0]));
     CASE_LOOP(suite, the_three_forms_of_a_date_are_read_and_nothing_else, sizeof(read) / sizeof(read[0]));
+    CASE_LOOP(suite, a_moment_of_which_any_byte_is_missing_or_another_one_is_none, sizeof whole / sizeof whole[0]);
     CASE(suite, every_day_of_four_centuries_is_read_back_as_it_was_written);
     CASE_LOOP(suite, retry_after_is_seconds_or_a_date, sizeof(waits) / sizeof(waits[0]));
     CASE(suite, a_date_long_ahead_of_any_clock_saturates);

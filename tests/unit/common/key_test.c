@@ -58,6 +58,17 @@ static const struct {
     { "\"k\"; a=1;  b=?0;c=:AQ==:;*d=tok/en", KEY_OK, "k" },
     { "\"k\";a=\"x,\\\";y\"", KEY_OK, "k" },
     { "\"k\";a=%\"f%c3%bc\"", KEY_OK, "k" },
+    { "\"k\";a0_-.*z9", KEY_OK, "k" },
+    { "\"k\";*", KEY_OK, "k" },
+    { "\"k\";a=%x", KEY_OK, "k" },
+    { "\"k\";a=%", KEY_OK, "k" },
+    { "\"k\";a=%\"", KEY_BAD_QUOTING, NULL },
+    { "\"k\";a{", KEY_BAD_QUOTING, NULL },
+    { "\"k\";a:", KEY_BAD_QUOTING, NULL },
+    { "\"k\";a/", KEY_BAD_QUOTING, NULL },
+    { "\"k\";{", KEY_BAD_QUOTING, NULL },
+    { "\"k\";_a", KEY_BAD_QUOTING, NULL },
+    { "\"k\";.a", KEY_BAD_QUOTING, NULL },
     { "\"k\" ;a", KEY_BAD_QUOTING, NULL },
     { "\"k\";", KEY_BAD_QUOTING, NULL },
     { "\"k\";a=", KEY_BAD_QUOTING, NULL },
@@ -127,6 +138,7 @@ START_TEST(every_result_has_a_sentence)
 {
     ck_assert_str_eq(key_result_text(KEY_EMPTY), "the key is empty");
     ck_assert_str_eq(key_result_text(KEY_TOO_LONG), "the key is longer than 255 bytes");
+    ck_assert_str_eq(key_result_text(KEY_RESULT_COUNT), "the key is malformed");
     for (int i = 0; i < KEY_RESULT_COUNT; i++) {
         ck_assert_ptr_nonnull(key_result_text((enum key_result) i));
     }
