@@ -67,8 +67,14 @@ FAULTS          := $(filter-out %/shim_power.c %/shim_io.c %/shim_memory.c %/lon
 SHIMS           := $(if $(SAN),,$(patsubst tests/proof/faults/%.c,$(OUT)/tests/%.so,$(sort $(wildcard tests/proof/faults/shim_*.c))))
 group_sources    = $(if $(filter faults,$(1)),$(FAULTS) tests/proof/faults/brief.c,$(sort $(shell find tests/$(if $(filter fuzz,$(1)),proof/)$(1) -name '*.c')))
 
-.PHONY: all test proof-front proof-faults model fuzz quickstart demo bench bench-all bench-client mutants coverage analyze valgrind lint format install uninstall clean help layers \
-        tests FORCE
+# The runs are linked into the group integration too, which has their short forms; what judges their histories is tested by the group unit. It never
+# meets libnonbis in one program, which has a history of its own.
+HISTORY := $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/proof/history/*.c)))
+RUNS := $(HISTORY) $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out %_test.c,$(sort $(wildcard tests/proof/runs/*.c))))
+PROOF_PROGRAMS := $(OUT)/nonbisd-crashing $(OUT)/proof-oracle
+
+.PHONY: all test proof proof-runs proof-front proof-faults model fuzz quickstart demo bench bench-all bench-client mutants coverage analyze valgrind lint \
+        format install uninstall clean help layers tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -87,12 +93,25 @@ tests: $(TEST_PROGRAMS) \
        $(if $(filter integration contract cli client faults,$(if $(T),$(T),$(GROUPS))),all $(OUT)/order-handler) \
        $(if $(filter faults,$(if $(T),$(T),$(GROUPS))),$(SHIMS)) \
        $(if $(filter integration contract faults,$(if $(T),$(T),$(GROUPS))),$(OUT)/nonbisd-moved $(OUT)/nonbisd-held) \
+       $(if $(filter integration,$(if $(T),$(T),$(GROUPS))),$(PROOF_PROGRAMS)) \
        $(if $(filter client,$(if $(T),$(T),$(GROUPS))),$(EXAMPLES))
 
 # The proofs that want programs beside ours are groups of their own, which `make test` leaves out: tests/proof/NAME is the program proof-NAME.
 $(OUT)/tests/proof-front: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/proof/front/*.c))) $(SUPPORT_OBJECTS) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(shell pkg-config --libs check)
+
+$(OUT)/tests/proof-runs: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/proof/runs/*_test.c))) $(RUNS) $(SUPPORT_OBJECTS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(shell pkg-config --libs check)
+
+## proof-runs     kills, crash points, stops, overload: the histories of their clients against what the contract promises
+proof-runs: all $(PROOF_PROGRAMS) $(OUT)/tests/proof-runs
+	@OUT=$(OUT) tests/run.sh proof-runs
+
+## proof          everything of tests/proof, collected into build/proof/report.md (about 10 minutes); PARTS="runs model" those alone
+proof:
+	@PARTS="$(PARTS)" M="$(M)" tools/run-proof
 
 ## proof-front    the hostile requests behind HAProxy and nginx (./dev install-only proof); VERBOSE=1 tells of each row
 proof-front: all $(OUT)/tests/proof-front
@@ -301,6 +320,14 @@ $(OUT)/nonbisd-moved: $(OUT)/obj/server/main.o $(OUT)/obj/tests/support/moved_cl
 $(OUT)/nonbisd-held: $(OUT)/obj/server/main.o $(OUT)/obj/tests/support/held_sync.o $(LIBRARY)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# The server that kills itself at a named point: our objects as they are, with the functions of crash_points.c around some of theirs.
+CRASH_WRAPS := store_claim_key store_finish_command store_commit connection_send
+$(OUT)/nonbisd-crashing: $(OUT)/obj/server/main.o $(OUT)/obj/tests/proof/crashing/crash_points.o $(LIBRARY)
+	$(CC) $(LDFLAGS) $(CRASH_WRAPS:%=-Wl,--wrap=%) -o $@ $^ $(LDLIBS)
+
+$(OUT)/proof-oracle: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/proof/oracle/*.c))) $(OUT)/obj/tests/proof/history/history.o $(LIBRARY)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 $(OUT)/order-handler: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard examples/order-handler/*.c))) $(LIBRARY)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -314,7 +341,8 @@ $(OUT)/bench/client: $(OUT)/obj/bench/client.o $(OUT)/libnonbis.a
 
 define group_rule
 $(OUT)/tests/$(1): $$(patsubst %.c,$(OUT)/obj/%.o,$$(call group_sources,$(1))) $$(SUPPORT_OBJECTS) \
-    $(if $(filter cli,$(1)),$$(CLI)) $(if $(filter client cli fuzz,$(1)),$$(SDK_INSIDE)) $(if $(filter model,$(1)),$$(LIFE_OBJECTS)) $$(LIBRARY)
+    $(if $(filter unit,$(1)),$$(HISTORY)) $(if $(filter integration,$(1)),$$(RUNS)) $(if $(filter model,$(1)),$$(LIFE_OBJECTS)) \
+    $(if $(filter cli,$(1)),$$(CLI)) $(if $(filter client cli fuzz,$(1)),$$(SDK_INSIDE)) $$(LIBRARY)
 	@mkdir -p $$(@D)
 	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $$(shell pkg-config --libs check)
 endef

@@ -229,7 +229,7 @@ START_TEST(the_table_of_hostile_requests_is_whole)
         refused += hostiles[i].forwarded == 0 ? 1 : 0;
         residual += strncmp(hostiles[i].name, "residual: ", 10) == 0 ? 1 : 0;
     }
-    FIGURE("hostile requests: rows=%d refused=%zu residual=%zu, each on a protected and on an open route",
+    FIGURE("T18 smuggle direct rows=%d refused=%zu residual=%zu, each on a protected and on an open route",
            (int) HOSTILE_COUNT, refused, residual);
     ck_assert_uint_ge(refused, 45);
 }

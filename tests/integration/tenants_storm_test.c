@@ -415,7 +415,8 @@ START_TEST(in_a_storm_of_tenants_with_the_same_keys_everybody_is_told_of_his_own
     ledger_judge_ids();
     expect_no_fault();
     tell_counts(clients);
-    FIGURE("tenants, at once with one key: %d; executions_at_handler=%u", overlap.most, executions);
+    FIGURE("T16 isolation cross=0 tenants=%d keys=%d at_once_with_one_key=%d executions_at_handler=%u", LEDGER_TENANTS,
+           LEDGER_KEYS, overlap.most, executions);
     ck_assert_int_ge(overlap.most, 3);
     close(last.fd);
     ledger_fini();

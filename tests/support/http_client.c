@@ -83,10 +83,24 @@ int http_connect(const char *address)
     return fd;
 }
 
+/* A child that stops or ends interrupts a wait that has a deadline, with SA_RESTART too (signal(7)). */
+static ssize_t receive_some(int fd, char *bytes, size_t size, int flags)
+{
+    for (;;) {
+        ssize_t got = recv(fd, bytes, size, flags);
+        if (got >= 0 || errno != EINTR) {
+            return got;
+        }
+    }
+}
+
 bool http_send(int fd, const char *bytes, size_t len)
 {
     while (len > 0) {
         ssize_t sent = send(fd, bytes, len, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
         if (sent <= 0) {
             return false;
         }
@@ -105,7 +119,7 @@ struct input {
 /* What has arrived so far, at least a byte, without taking it. 0: the connection has ended. */
 static size_t input_peek(struct input *in, char *bytes, size_t size)
 {
-    ssize_t got = recv(in->fd, bytes, size, MSG_PEEK);
+    ssize_t got = receive_some(in->fd, bytes, size, MSG_PEEK);
     if (got > 0) {
         return (size_t) got;
     }
@@ -118,7 +132,7 @@ static bool input_bytes(struct input *in, char *bytes, size_t len, size_t *got)
 {
     *got = 0;
     while (*got < len) {
-        ssize_t n = recv(in->fd, bytes + *got, len - *got, 0);
+        ssize_t n = receive_some(in->fd, bytes + *got, len - *got, 0);
         if (n <= 0) {
             in->closed = true;
             in->reset = n < 0 && errno == ECONNRESET;
@@ -261,7 +275,7 @@ struct http_answer http_receive(int fd, bool head_request, int *informational)
 bool http_closes(int fd)
 {
     char byte;
-    ssize_t got = recv(fd, &byte, 1, 0);
+    ssize_t got = receive_some(fd, &byte, 1, 0);
     return got == 0 || (got < 0 && errno == ECONNRESET);
 }
 

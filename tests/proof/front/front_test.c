@@ -322,7 +322,8 @@ static void tell_figures(void)
     }
     front_version(scene.front.kind, version, sizeof version);
     FIGURE("%s", version);
-    FIGURE("%s, %s route, connections %s: rows=%d refused-by-front=%u refused-by-nonbisd=%u cut=%u forwarded-whole=%u "
+    FIGURE("T18 smuggle behind %s, %s route, connections %s: rows=%d refused-by-front=%u refused-by-nonbisd=%u cut=%u "
+           "forwarded-whole=%u "
            "odd-bytes=%u "
            "canaries sent-by-front=%u run=%u witnesses=%u connections-to-nonbisd=%d",
            front_name(scene.front.kind), scene.open ? "open" : "protected", scene.kept ? "kept" : "closed",

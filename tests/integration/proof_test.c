@@ -1,0 +1,32 @@
+/* proof_test.c - the short forms of the runs in tests/proof/runs. */
+#include "tests/proof/runs/runs.h"
+#include "tests/support/suite.h"
+
+START_TEST(nothing_is_lost_or_done_twice_over_10_kills)
+{
+    run_kill9(10);
+}
+END_TEST
+
+START_TEST(each_crash_point_leaves_what_it_must)
+{
+    run_crash_points(1);
+}
+END_TEST
+
+START_TEST(what_a_stopped_killed_or_left_side_had_begun_is_done_once)
+{
+    run_killed_handler(4);
+    run_client_gone(2);
+    run_paused_server(4, 500);
+}
+END_TEST
+
+SUITE(proof)
+{
+    Suite *suite = suite_create("integration/proof");
+    CASE(suite, nothing_is_lost_or_done_twice_over_10_kills);
+    CASE(suite, each_crash_point_leaves_what_it_must);
+    CASE(suite, what_a_stopped_killed_or_left_side_had_begun_is_done_once);
+    return suite;
+}

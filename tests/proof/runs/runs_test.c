@@ -1,0 +1,65 @@
+/* runs_test.c - the runs in their full length: the program proof-runs (`make proof-runs`). Their short forms are in the group integration. */
+#include "tests/proof/runs/runs.h"
+#include "tests/support/suite.h"
+
+START_TEST(nothing_is_lost_or_done_twice_over_200_kills)
+{
+    run_kill9(200);
+}
+END_TEST
+
+START_TEST(each_crash_point_leaves_what_it_must_20_times)
+{
+    run_crash_points(20);
+}
+END_TEST
+
+START_TEST(a_handler_killed_in_its_answer_is_unknown_for_ever)
+{
+    run_killed_handler(40);
+}
+END_TEST
+
+START_TEST(a_client_that_leaves_and_comes_back_finds_its_command_done_once)
+{
+    run_client_gone(25);
+}
+END_TEST
+
+START_TEST(a_handler_slower_than_the_deadline_is_unknown_and_not_asked_again)
+{
+    run_slow_handler(20);
+}
+END_TEST
+
+START_TEST(a_drain_finishes_100_executions_and_20_waiters)
+{
+    run_drain(100, 20);
+}
+END_TEST
+
+START_TEST(overload_is_refused_at_once_and_work_goes_on)
+{
+    run_overload(4);
+}
+END_TEST
+
+START_TEST(a_server_that_stood_still_beyond_a_deadline_does_nothing_twice)
+{
+    run_paused_server(40, 6000);
+}
+END_TEST
+
+SUITE(runs)
+{
+    Suite *suite = suite_create("proof/runs");
+    CASE_TIMEOUT(suite, nothing_is_lost_or_done_twice_over_200_kills, 300);
+    CASE_TIMEOUT(suite, each_crash_point_leaves_what_it_must_20_times, 300);
+    CASE(suite, a_handler_killed_in_its_answer_is_unknown_for_ever);
+    CASE(suite, a_client_that_leaves_and_comes_back_finds_its_command_done_once);
+    CASE(suite, a_handler_slower_than_the_deadline_is_unknown_and_not_asked_again);
+    CASE(suite, a_drain_finishes_100_executions_and_20_waiters);
+    CASE_TIMEOUT(suite, overload_is_refused_at_once_and_work_goes_on, 120);
+    CASE(suite, a_server_that_stood_still_beyond_a_deadline_does_nothing_twice);
+    return suite;
+}

@@ -1,0 +1,440 @@
+/* trial.c - see trial.h. */
+#include "tests/proof/runs/trial.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ARGUMENTS_MAX = 32, SETTLERS = 8, LEDGER_MAX = 64 * 1024 * 1024 };
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* --- processes --- */
+
+static void start_oracle(struct trial *trial, const char *address)
+{
+    const char *const arguments[] = { "--listen", address, "--ledger", trial->ledger, NULL };
+    int exit_code = 0;
+    ck_assert_msg(daemon_try(&trial->oracle, "proof-oracle", arguments, &exit_code),
+                  "the oracle did not start (%d), see %s", exit_code, trial->oracle.log_path);
+}
+
+void trial_open(struct trial *trial, const char *name, unsigned seed, const char *const *settings)
+{
+    *trial = (struct trial){ .name = name, .seed = seed, .settings = settings };
+    pthread_mutex_init(&trial->lock, NULL);
+    pthread_cond_init(&trial->changed, NULL);
+    history_init(&trial->history);
+    (void) snprintf(trial->store, sizeof trial->store, "%s/%s.db", daemon_folder(), name);
+    (void) snprintf(trial->ledger, sizeof trial->ledger, "%s/%s.ledger", daemon_folder(), name);
+    start_oracle(trial, "127.0.0.1:0");
+}
+
+void trial_start(struct trial *trial, const char *crash_at)
+{
+    char url[80];
+    (void) snprintf(url, sizeof url, "http://%s", trial->oracle.listen);
+    const char *arguments[ARGUMENTS_MAX] = {
+        "--listen", "127.0.0.1:0", "--admin",    "127.0.0.1:0", "--upstream",
+        url,        "--store",     trial->store, "--set",       "tenant=header:X-Tenant"
+    };
+    int count = 10, exit_code = 0;
+    for (int i = 0; trial->settings != NULL && trial->settings[i] != NULL; i++) {
+        ck_assert_int_lt(count, ARGUMENTS_MAX - 1);
+        arguments[count++] = trial->settings[i];
+    }
+    if (crash_at != NULL) {
+        setenv("TEST_CRASH_AT", crash_at, 1);
+    }
+    bool started = daemon_try(&trial->nonbis, crash_at != NULL ? "nonbisd-crashing" : "nonbisd", arguments, &exit_code);
+    unsetenv("TEST_CRASH_AT");
+    ck_assert_msg(started, "nonbisd did not start (%d), see %s", exit_code, trial->nonbis.log_path);
+    pthread_mutex_lock(&trial->lock);
+    (void) snprintf(trial->address, sizeof trial->address, "%s", trial->nonbis.listen);
+    trial->generation++;
+    pthread_cond_broadcast(&trial->changed);
+    pthread_mutex_unlock(&trial->lock);
+}
+
+/* What a sanitizer found is in the log, whatever ended the process. */
+static void end_by_kill(struct daemon *daemon)
+{
+    daemon_kill(daemon);
+    ck_assert_msg(!daemon_logged(daemon, "Sanitizer"), "a sanitizer found something, see %s", daemon->log_path);
+}
+
+void trial_kill(struct trial *trial)
+{
+    end_by_kill(&trial->nonbis);
+}
+
+void trial_restart_oracle(struct trial *trial)
+{
+    char address[64];
+    (void) snprintf(address, sizeof address, "%s", trial->oracle.listen);
+    daemon_kill(&trial->oracle);
+    start_oracle(trial, address);
+}
+
+bool trial_tell_oracle(const struct trial *trial, const char *method, const char *target)
+{
+    struct http_answer answer = http_request(trial->oracle.listen, method, target, NULL, NULL);
+    bool good = answer.status == 200;
+    http_answer_free(&answer);
+    return good;
+}
+
+void trial_end(struct trial *trial)
+{
+    if (trial->nonbis.pid > 0) {
+        ck_assert_msg(daemon_stop(&trial->nonbis) == 0, "nonbisd did not end well, see %s", trial->nonbis.log_path);
+    }
+    end_by_kill(&trial->oracle);
+    history_fini(&trial->history);
+}
+
+/* --- asking --- */
+
+static void copy_member(const char *body, const char *name, char *value, size_t size)
+{
+    const char *found = body != NULL ? strstr(body, name) : NULL;
+    if (found != NULL) {
+        found += strlen(name);
+        (void) snprintf(value, size, "%.*s", (int) strcspn(found, "\"},"), found);
+    }
+}
+
+static void note_answer(struct history_event *event, const struct http_answer *answer)
+{
+    event->answer = (unsigned) answer->status;
+    (void) http_field(answer, "Idempotency-Status", event->word, sizeof event->word);
+    (void) http_field(answer, "X-Execution", event->execution, sizeof event->execution);
+    char type[64] = "", executions[16] = "";
+    (void) http_field(answer, "Content-Type", type, sizeof type);
+    history_hash(view_make(answer->body, answer->body_len), event->body);
+    history_hash_head(view_of(answer->head), event->fields);
+    bool problem = strcmp(type, "application/problem+json") == 0;
+    if (problem) {
+        copy_member(answer->body, "\"type\":\"urn:nonbis:problem:", event->problem, sizeof event->problem);
+    }
+    if (problem || event->kind != HISTORY_ATTEMPT) {
+        copy_member(answer->body, "\"executed\":\"", event->executed, sizeof event->executed);
+        copy_member(answer->body, "\"state\":\"", event->state, sizeof event->state);
+        copy_member(answer->body, "\"executions\":", executions, sizeof executions);
+        event->executions = (unsigned) strtoul(executions, NULL, 10);
+    }
+}
+
+/* Writes an event down, whole. */
+static bool write_down(struct trial *trial, const struct history_event *event, struct history_event *told)
+{
+    pthread_mutex_lock(&trial->lock);
+    *history_add(&trial->history, event->kind) = *event;
+    bool whole = event->to != HISTORY_NEVER;
+    trial->answered += whole;
+    pthread_cond_broadcast(&trial->changed);
+    pthread_mutex_unlock(&trial->lock);
+    if (told != NULL) {
+        *told = *event;
+    }
+    return whole;
+}
+
+static void begin(struct trial *trial, struct history_event *event, char address[64])
+{
+    pthread_mutex_lock(&trial->lock);
+    (void) snprintf(address, 64, "%s", trial->address);
+    if (event->kind == HISTORY_ATTEMPT) {
+        event->no = ++trial->attempts;
+    }
+    pthread_mutex_unlock(&trial->lock);
+    event->to = HISTORY_NEVER;
+    event->from = now_ns();
+}
+
+static void write_request(const struct intent *intent, struct history_event *event, struct buf *out)
+{
+    (void) snprintf(event->tenant, sizeof event->tenant, "%s", intent->tenant);
+    (void) snprintf(event->key, sizeof event->key, "%s", intent->key);
+    char body[128];
+    (void) snprintf(body, sizeof body, "{\"item\":\"%s/%s\",\"amount\":%u}", intent->tenant, intent->key,
+                    intent->amount);
+    history_hash(view_of(body), event->payload);
+    buf_init(out, 4096);
+    buf_printf(out,
+               "POST /orders HTTP/1.1\r\nHost: test.example\r\nContent-Type: application/json\r\n"
+               "X-Tenant: %s\r\nIdempotency-Key: %s\r\nX-Attempt: %u\r\n",
+               intent->tenant, intent->key, event->no);
+    if (intent->act != NULL) {
+        buf_printf(out, "X-Act: %s\r\n", intent->act);
+    }
+    buf_printf(out, "%sContent-Length: %zu\r\n\r\n%s", intent->fields != NULL ? intent->fields : "", strlen(body),
+               body);
+}
+
+bool trial_attempt(struct trial *trial, const struct intent *intent, struct history_event *told)
+{
+    char address[64];
+    struct buf request;
+    struct history_event event = { .kind = HISTORY_ATTEMPT };
+    begin(trial, &event, address);
+    write_request(intent, &event, &request);
+    int fd = http_connect(address);
+    if (fd >= 0 && http_send(fd, request.ptr, request.len)) {
+        struct http_answer answer = http_receive(fd, false, NULL);
+        if (answer.status != 0 && answer.whole) {
+            note_answer(&event, &answer);
+            event.to = now_ns();
+        }
+        http_answer_free(&answer);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    buf_fini(&request);
+    return write_down(trial, &event, told);
+}
+
+void trial_attempt_and_leave(struct trial *trial, const struct intent *intent, enum trial_leave leave,
+                             unsigned arrivals)
+{
+    char address[64], acted[32];
+    struct buf request;
+    struct history_event event = { .kind = HISTORY_ATTEMPT };
+    begin(trial, &event, address);
+    write_request(intent, &event, &request);
+    const size_t bytes[LEAVES] = { 30, request.len - 1, request.len, request.len };
+    int fd = http_connect(address);
+    ck_assert_int_ge(fd, 0);
+    (void) http_send(fd, request.ptr, bytes[leave]);
+    if (leave == LEAVE_WHILE_IT_RUNS) {
+        (void) snprintf(acted, sizeof acted, "/acted/%u", arrivals);
+        ck_assert(trial_tell_oracle(trial, "GET", acted));
+    }
+    close(fd);
+    buf_fini(&request);
+    (void) write_down(trial, &event, NULL);
+}
+
+static void *crowd_run(void *context)
+{
+    struct trial_crowd *crowd = context;
+    unsigned i = __atomic_fetch_add(&crowd->next, 1, __ATOMIC_SEQ_CST);
+    (void) trial_attempt(crowd->trial, &crowd->intents[i], &crowd->told[i]);
+    return NULL;
+}
+
+void trial_crowd_begin(struct trial_crowd *crowd, struct trial *trial, const struct intent *intents,
+                       struct history_event *told, unsigned count)
+{
+    *crowd = (struct trial_crowd){ .trial = trial, .intents = intents, .told = told, .count = count };
+    crowd->threads = calloc(count, sizeof *crowd->threads);
+    for (unsigned i = 0; i < count; i++) {
+        ck_assert_int_eq(pthread_create(&crowd->threads[i], NULL, crowd_run, crowd), 0);
+    }
+}
+
+void trial_crowd_end(struct trial_crowd *crowd)
+{
+    for (unsigned i = 0; i < crowd->count; i++) {
+        pthread_join(crowd->threads[i], NULL);
+    }
+    free(crowd->threads);
+}
+
+static bool ask(struct trial *trial, struct history_event *event, const char *method, const char *target,
+                struct history_event *told)
+{
+    char address[64], fields[160];
+    begin(trial, event, address);
+    (void) snprintf(fields, sizeof fields, "X-Tenant: %s\r\nIdempotency-Key: %s\r\n", event->tenant, event->key);
+    bool voids = event->kind == HISTORY_VOID;
+    struct http_answer answer = http_request(address, method, target, fields, voids ? "" : NULL);
+    if (answer.status != 0 && answer.whole) {
+        note_answer(event, &answer);
+        event->to = now_ns();
+    }
+    http_answer_free(&answer);
+    return write_down(trial, event, told);
+}
+
+static struct history_event question(enum history_kind kind, const char *tenant, const char *key)
+{
+    struct history_event event = { .kind = kind };
+    (void) snprintf(event.tenant, sizeof event.tenant, "%s", tenant);
+    (void) snprintf(event.key, sizeof event.key, "%s", key);
+    return event;
+}
+
+bool trial_ask(struct trial *trial, const char *tenant, const char *key, struct history_event *told)
+{
+    struct history_event event = question(HISTORY_STATUS, tenant, key);
+    return ask(trial, &event, "GET", "/_nonbis/v1/command", told);
+}
+
+bool trial_void(struct trial *trial, const char *tenant, const char *key, struct history_event *told)
+{
+    struct history_event event = question(HISTORY_VOID, tenant, key);
+    return ask(trial, &event, "POST", "/_nonbis/v1/command/void", told);
+}
+
+/* --- faults and waits --- */
+
+static void add_fault(struct trial *trial, enum history_kind kind, const char *fault)
+{
+    struct history_event event = { .kind = kind };
+    (void) snprintf(event.fault, sizeof event.fault, "%s", fault);
+    pthread_mutex_lock(&trial->lock);
+    *history_add(&trial->history, kind) = event;
+    pthread_mutex_unlock(&trial->lock);
+}
+
+void trial_plan(struct trial *trial, const char *fault)
+{
+    add_fault(trial, HISTORY_PLAN, fault);
+}
+
+void trial_met(struct trial *trial, const char *fault)
+{
+    add_fault(trial, HISTORY_FAULT, fault);
+}
+
+bool trial_wait_start(struct trial *trial, unsigned *generation)
+{
+    pthread_mutex_lock(&trial->lock);
+    while (!trial->over && trial->generation <= *generation) {
+        pthread_cond_wait(&trial->changed, &trial->lock);
+    }
+    *generation = trial->generation;
+    bool more = !trial->over;
+    pthread_mutex_unlock(&trial->lock);
+    return more;
+}
+
+void trial_wait_answered(struct trial *trial, unsigned answered)
+{
+    pthread_mutex_lock(&trial->lock);
+    while (trial->answered < answered) {
+        pthread_cond_wait(&trial->changed, &trial->lock);
+    }
+    pthread_mutex_unlock(&trial->lock);
+}
+
+/* --- the end --- */
+
+struct settling {
+    struct trial *trial;
+    struct intent *intents;
+    size_t count, next;
+};
+
+static void *settle_run(void *context)
+{
+    struct settling *settling = context;
+    for (;;) {
+        pthread_mutex_lock(&settling->trial->lock);
+        size_t i = settling->next++;
+        pthread_mutex_unlock(&settling->trial->lock);
+        if (i >= settling->count) {
+            return NULL;
+        }
+        const struct intent *intent = &settling->intents[i];
+        (void) trial_attempt(settling->trial, intent, NULL);
+        (void) trial_ask(settling->trial, intent->tenant, intent->key, NULL);
+    }
+}
+
+static int compare_intents(const void *a, const void *b)
+{
+    const struct intent *left = a, *right = b;
+    int order = strcmp(left->tenant, right->tenant);
+    return order != 0 ? order : strcmp(left->key, right->key);
+}
+
+/* Every command of the history once. */
+static void list_commands(const struct history *history, struct settling *settling)
+{
+    settling->intents = calloc(history->count + 1, sizeof *settling->intents);
+    size_t count = 0;
+    for (size_t i = 0; i < history->count; i++) {
+        const struct history_event *event = &history->events[i];
+        if (event->kind == HISTORY_ATTEMPT || event->kind == HISTORY_VOID) {
+            struct intent *intent = &settling->intents[count++];
+            (void) snprintf(intent->tenant, sizeof intent->tenant, "%s", event->tenant);
+            (void) snprintf(intent->key, sizeof intent->key, "%s", event->key);
+            intent->amount = 1;
+            intent->fields = "Prefer: wait=10\r\n"; /* what still runs has ended when the status is asked */
+        }
+    }
+    qsort(settling->intents, count, sizeof *settling->intents, compare_intents);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || compare_intents(&settling->intents[i], &settling->intents[i - 1]) != 0) {
+            settling->intents[settling->count++] = settling->intents[i];
+        }
+    }
+}
+
+void trial_settle(struct trial *trial)
+{
+    struct settling settling = { .trial = trial };
+    pthread_t threads[SETTLERS];
+    struct history_event quiet = { .kind = HISTORY_QUIET };
+    quiet.from = quiet.to = now_ns();
+    list_commands(&trial->history, &settling);
+    *history_add(&trial->history, HISTORY_QUIET) = quiet;
+    for (int i = 0; i < SETTLERS; i++) {
+        pthread_create(&threads[i], NULL, settle_run, &settling);
+    }
+    for (int i = 0; i < SETTLERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    free(settling.intents);
+}
+
+static void read_ledger(struct trial *trial)
+{
+    char *text = malloc(LEDGER_MAX);
+    int fd = open(trial->ledger, O_RDONLY | O_CLOEXEC);
+    size_t len = 0;
+    for (ssize_t got; fd >= 0 && (got = read(fd, text + len, LEDGER_MAX - len)) > 0;) {
+        len += (size_t) got;
+    }
+    ck_assert(fd >= 0 && len < LEDGER_MAX);
+    close(fd);
+    size_t wrong = history_read(&trial->history, view_make(text, len));
+    ck_assert_msg(wrong == 0, "line %zu of %s is not understood", wrong, trial->ledger);
+    free(text);
+}
+
+static void keep_history(const struct trial *trial, char path[700])
+{
+    struct buf text;
+    buf_init(&text, LEDGER_MAX);
+    for (size_t i = 0; i < trial->history.count; i++) {
+        history_write_event(&trial->history.events[i], &text);
+    }
+    (void) snprintf(path, 700, "%s/%s.history", daemon_folder(), trial->name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ck_assert(fd >= 0 && !text.failed && write(fd, text.ptr, text.len) == (ssize_t) text.len);
+    close(fd);
+    buf_fini(&text);
+}
+
+void trial_check(struct trial *trial, struct checker_report *report)
+{
+    struct buf told;
+    char path[700];
+    buf_init(&told, 64 * 1024);
+    read_ledger(trial);
+    keep_history(trial, path);
+    checker_run(&trial->history, 0, report);
+    checker_write(report, &told);
+    ck_assert_msg(report->faults_all == 0, "%s seed=%u: %.*sThe history is %s", trial->name, trial->seed,
+                  (int) told.len, told.ptr, path);
+    buf_fini(&told);
+}
