@@ -180,6 +180,9 @@ static int gather_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, i
 const char *sqlite_gather_vfs(void)
 {
     below = sqlite3_vfs_find(NULL);
+    if (below == NULL) { /* SQLite could not be started */
+        return NULL;
+    }
     (void) sqlite3_vfs_unregister(&gather);
     gather = *below;
     gather.zName = "nonbis";

@@ -8,7 +8,7 @@
 #define NONBIS_SERVER_STORE_SQLITE_GATHER_H
 
 /* Registers it above what is SQLite's default VFS now; its name, for sqlite3_open_v2. Files that are open keep the one below them. Not while another
- * thread opens a store. */
+ * thread opens a store. NULL where SQLite has none, since it had no memory to start: opening says so then. */
 const char *sqlite_gather_vfs(void);
 
 #endif

@@ -181,6 +181,27 @@ START_TEST(a_commit_is_one_write_and_one_sync)
 }
 END_TEST
 
+/* As when SQLite had no memory to start. */
+START_TEST(without_a_vfs_below_a_store_is_refused)
+{
+    struct buf error;
+    int exit_code = 0;
+    fixture_directory(directory, NULL);
+    (void) snprintf(path, sizeof path, "%s/a.db", directory);
+    struct store_options options = fixture_options(path);
+    for (sqlite3_vfs *vfs; (vfs = sqlite3_vfs_find(NULL)) != NULL;) {
+        (void) sqlite3_vfs_unregister(vfs);
+    }
+    ck_assert_ptr_null(sqlite_gather_vfs());
+    buf_init(&error, 4096);
+    ck_assert_ptr_null(store_open_sqlite(&options, &error, &exit_code));
+    ck_assert(exit_code == STORE_EXIT_CANNOT_CREATE || exit_code == STORE_EXIT_UNUSABLE);
+    ck_assert_uint_gt(error.len, 0);
+    buf_fini(&error);
+    fixture_remove(directory);
+}
+END_TEST
+
 SUITE(sqlite_gather)
 {
     Suite *suite = suite_create("store/sqlite_gather");
@@ -188,5 +209,6 @@ SUITE(sqlite_gather)
     CASE(suite, close_writes_what_is_left);
     CASE_LOOP(suite, an_error_of_the_write_comes_from_the_sync_and_its_bytes_are_not_tried_again, 2);
     CASE(suite, a_commit_is_one_write_and_one_sync);
+    CASE(suite, without_a_vfs_below_a_store_is_refused);
     return suite;
 }
