@@ -58,6 +58,14 @@ static void end(void)
     rig_end(&rig);
 }
 
+/* The head behind its Date, which tells when this answer was sent; it is the first field. */
+static const char *without_date(const struct http_answer *answer)
+{
+    static const char date[] = "HTTP/1.1 201 Created\r\nDate: ";
+    ck_assert_msg(strncmp(answer->head, date, sizeof date - 1) == 0, "%s", answer->head);
+    return strstr(answer->head + sizeof date, "\r\n");
+}
+
 START_TEST(the_second_repeat_and_all_after_it_come_from_memory_and_are_the_same)
 {
     start(NULL);
@@ -68,7 +76,7 @@ START_TEST(the_second_repeat_and_all_after_it_come_from_memory_and_are_the_same)
     EXPECT_CACHED(0);
     for (int i = 1; i <= 20; i++) {
         struct http_answer again = post("k", "", "x");
-        ck_assert_str_eq(again.head, first.head);
+        ck_assert_str_eq(without_date(&again), without_date(&first));
         ck_assert_str_eq(again.body, first.body);
         http_answer_free(&again);
         EXPECT_CACHED(i);

@@ -34,6 +34,7 @@ struct peer_link {
 struct peer {
     pthread_mutex_t lock; /* of everything below */
     pthread_cond_t changed;
+    int keeper;            /* of the port */
     int listener, wake[2]; /* wake: a pipe that ends the accepting thread's poll */
     bool unix_socket, accepting, stopping;
     pthread_t acceptor;

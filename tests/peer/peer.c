@@ -29,7 +29,8 @@ static void peer_must(bool ok, const char *what)
 
 /* --- listening --- */
 
-static void peer_listen_tcp(struct peer *peer)
+/* A socket on peer->port (0: one of the kernel's choice). */
+static int peer_bind_tcp(struct peer *peer)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_port = htons((uint16_t) peer->port),
@@ -39,11 +40,21 @@ static void peer_listen_tcp(struct peer *peer)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     peer_must(fd >= 0, "socket");
     (void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    (void) setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
     peer_must(bind(fd, (struct sockaddr *) &address, len) == 0, "bind");
-    peer_must(listen(fd, BACKLOG) == 0, "listen");
     peer_must(getsockname(fd, (struct sockaddr *) &address, &len) == 0, "getsockname");
-    peer->listener = fd;
     peer->port = ntohs(address.sin_port);
+    return fd;
+}
+
+/* The port is held by a socket that never listens: while the listener is closed nobody else may get it, and answer in its place. */
+static void peer_listen_tcp(struct peer *peer)
+{
+    if (peer->port == 0) {
+        peer->keeper = peer_bind_tcp(peer);
+    }
+    peer->listener = peer_bind_tcp(peer);
+    peer_must(listen(peer->listener, BACKLOG) == 0, "listen");
     (void) snprintf(peer->url, sizeof peer->url, "http://127.0.0.1:%u", peer->port);
 }
 
@@ -168,6 +179,8 @@ void peer_free(struct peer *peer)
     peer_refuse(peer);
     if (peer->unix_socket) {
         (void) unlink(peer->url + sizeof "unix:" - 1);
+    } else {
+        (void) close(peer->keeper);
     }
     pthread_mutex_lock(&peer->lock);
     peer->stopping = true;

@@ -26,6 +26,7 @@ struct relay {
     pthread_t acceptor;
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    int keeper;   /* of the port */
     int listener; /* -1: refusing */
     bool ending;
     struct plan plans[PLANS_MAX];
@@ -137,7 +138,7 @@ static void *connection_run(void *arg)
 
 /* ---- listening ---------------------------------------------------------------------------------------------------- */
 
-static int listen_on(unsigned *port)
+static int bind_to(unsigned *port)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_port = htons((uint16_t) *port),
@@ -146,9 +147,17 @@ static int listen_on(unsigned *port)
     int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     must(fd >= 0, "socket");
     (void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    must(bind(fd, (struct sockaddr *) &address, len) == 0 && listen(fd, CONNECTIONS_MAX) == 0, "listen");
+    (void) setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    must(bind(fd, (struct sockaddr *) &address, len) == 0, "bind");
     must(getsockname(fd, (struct sockaddr *) &address, &len) == 0, "getsockname");
     *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static int listen_on(unsigned *port)
+{
+    int fd = bind_to(port);
+    must(listen(fd, CONNECTIONS_MAX) == 0, "listen");
     return fd;
 }
 
@@ -221,6 +230,7 @@ struct relay *relay_new(const char *target)
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
         relay->connections[i] = -1;
     }
+    relay->keeper = bind_to(&relay->port); /* never listens: while the listener is closed nobody else gets the port */
     relay_accept_again(relay);
     (void) snprintf(relay->address, sizeof relay->address, "127.0.0.1:%u", relay->port);
     return relay;
@@ -241,6 +251,7 @@ void relay_free(struct relay *relay)
     pthread_mutex_unlock(&relay->lock);
     pthread_cond_destroy(&relay->changed);
     pthread_mutex_destroy(&relay->lock);
+    close(relay->keeper);
     free(relay);
 }
 
