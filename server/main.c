@@ -48,7 +48,9 @@ static int fail(int exit_code, const struct buf *error)
 
 static void print(const struct buf *text)
 {
-    (void) fwrite(text->ptr, 1, text->len, stdout);
+    if (text->len > 0) { /* else there may be no bytes to point to */
+        (void) fwrite(text->ptr, 1, text->len, stdout);
+    }
 }
 
 /* One line about a value that cannot be used: where it was given, and why. */

@@ -287,7 +287,8 @@ END_TEST
 
 START_TEST(an_expired_command_is_expired_before_and_after)
 {
-    const char *const more[] = { "--set", "ttl=1s", NULL };
+    /* One loop, so that lines stand in the order of the requests. */
+    const char *const more[] = { "--set", "server.loops=1", "--set", "ttl=1s", NULL };
     int count = 0, status = 200;
     rig_start(&rig, more);
     while (status == 200) { /* executed, then replayed for a second */

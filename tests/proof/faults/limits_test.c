@@ -117,6 +117,8 @@ START_TEST(within_a_cap_of_64_mb_bounded_settings_take_large_bodies_and_nothing_
     char *body = make_body(BODY), *too_large = make_body(TOO_LARGE);
     unsigned refused = 0, streamed = 0;
     if (!memory_cap_allowed()) {
+        free(body);
+        free(too_large);
         return;
     }
     shop_open(&shop);
@@ -167,6 +169,7 @@ START_TEST(a_process_that_outgrows_its_memory_ends_and_the_next_start_tells_the_
     unsigned ended = 0;
     int exit_code = 0;
     if (!memory_cap_allowed()) {
+        free(body);
         return;
     }
     shop_open(&shop);
