@@ -175,7 +175,11 @@ static void own_whole(void *guest, struct view body)
     struct own *own = guest;
     (void) body;
     if (own->resource == OWN_CONTRACT || own->resource == OWN_ROUTE) {
-        own->resource == OWN_CONTRACT ? own_answer_contract(own) : own_answer_route(own);
+        if (own->resource == OWN_CONTRACT) {
+            own_answer_contract(own);
+        } else {
+            own_answer_route(own);
+        }
         return;
     }
     if (own->flow->stopped) {

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_BUCKETS = 1024, CACHE_SHARE = 8 };
+enum {
+    CACHE_BUCKETS = 8192,
+    CACHE_SHARE = 8
+}; /* chains stay short: the default has room for some 30,000 usual answers */
 
 struct entry {
     struct list_node used; /* in replay_cache.used */

@@ -13,7 +13,7 @@
 
 struct replay_cache;
 
-/* NULL for 0 bytes, which all functions here take. `bytes_max` counts everything but the table of buckets (8 KiB, made with the first entry). */
+/* NULL for 0 bytes, which all functions here take. `bytes_max` counts everything but the table of buckets (64 KiB, made with the first entry). */
 struct replay_cache *replay_cache_new(size_t bytes_max);
 void replay_cache_free(struct replay_cache *cache);
 
