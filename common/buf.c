@@ -26,6 +26,15 @@ void buf_clear(struct buf *buf)
     buf->failed = false;
 }
 
+void buf_reuse(struct buf *buf, size_t max, size_t keep_max)
+{
+    if (buf->cap > keep_max || buf->cap > max) {
+        buf_fini(buf);
+    }
+    buf_clear(buf);
+    buf->max = max;
+}
+
 /* Room for `len` more bytes, which are known to stay under the ceiling. */
 static bool grow(struct buf *buf, size_t len)
 {

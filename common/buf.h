@@ -17,6 +17,8 @@ struct buf {
 void buf_init(struct buf *buf, size_t max);
 void buf_fini(struct buf *buf);
 void buf_clear(struct buf *buf); /* length 0, failed false, memory kept */
+/* Empty, for another use under another ceiling; memory over `keep_max` bytes, or over the ceiling, is given back. */
+void buf_reuse(struct buf *buf, size_t max, size_t keep_max);
 
 void buf_append(struct buf *buf, struct view text);
 void buf_append_bytes(struct buf *buf, const void *bytes, size_t len);

@@ -36,12 +36,6 @@ static const char TOO_MANY[] = "HTTP/1.1 503 Service Unavailable\r\n"
 
 /* --- running --- */
 
-bool connection_has_read_all(const struct edge_connection *connection)
-{
-    char byte;
-    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 void connection_look_later(struct edge_connection *connection)
 {
     if (connection->answered.next == NULL) { /* several of a pipeline may end in one MHD_run */
@@ -62,6 +56,9 @@ static void connection_look_not(struct edge_connection *connection)
 static void edge_look_at_answered(struct edge *edge)
 {
     struct list_node *node;
+    if (list_first(&edge->answered) != NULL) {
+        ends_read(edge);
+    }
     while ((node = list_first(&edge->answered)) != NULL) {
         struct edge_connection *connection = LIST_ITEM(node, struct edge_connection, answered);
         connection_look_not(connection);
@@ -82,6 +79,7 @@ void edge_run_soon(struct edge *edge)
 static void edge_run(struct edge *edge)
 {
     loop_timer_stop(&edge->soon);
+    ends_read(edge);
     (void) MHD_run(edge->daemon);
     edge_look_at_answered(edge);
     MHD_UNSIGNED_LONG_LONG after_ms;
@@ -173,6 +171,7 @@ static void connection_on_change(void *cls, struct MHD_Connection *mhd, void **s
         connection->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         connection_name_peer(connection, edge->adopting);
         connection_set_deadline(connection, edge->options.head_deadline_ms);
+        ends_watch(connection);
         list_append(&edge->connections, &connection->node);
         *slot = connection;
         return;
@@ -180,6 +179,7 @@ static void connection_on_change(void *cls, struct MHD_Connection *mhd, void **s
     struct edge_connection *connection = *slot;
     *slot = NULL;
     atomic_fetch_sub(edge->count, 1);
+    ends_forget(connection);
     connection_look_not(connection);
     list_remove(&edge->connections, &connection->node);
     free(connection);
@@ -245,8 +245,10 @@ struct edge *edge_new(struct loop *loop, const struct edge_options *options, con
     edge->context = context;
     edge->count = options->connections != NULL ? options->connections : &edge->own_count;
     list_init(&edge->connections);
+    list_init(&edge->spares);
     list_init(&edge->answered);
     list_init(&edge->lingers);
+    ends_open(edge);
     loop_timer_init(&edge->soon, loop, edge_on_soon, edge);
     loop_timer_init(&edge->later, loop, edge_on_soon, edge);
     loop_timer_init(&edge->sweep, loop, edge_on_sweep, edge);
@@ -302,6 +304,8 @@ void edge_free(struct edge *edge)
     }
     loop_watch_close(edge->watch);
     MHD_stop_daemon(edge->daemon);
+    ends_close(edge);
+    request_free_spares(edge);
     linger_end_all(edge);
     loop_timer_stop(&edge->soon);
     loop_timer_stop(&edge->later);

@@ -32,7 +32,9 @@ struct edge {
     struct loop_timer soon;   /* something was resumed: run in the next turn, which does not wait */
     struct loop_timer later;  /* libmicrohttpd's own timeouts, and ours */
     struct list connections;  /* struct edge_connection, by start of what they wait for */
+    struct list spares;       /* struct edge_request that have ended: used again */
     struct list answered;     /* struct edge_connection whose request has ended within this MHD_run */
+    int ends;                 /* epoll: ends of the clients' sending halves */
     atomic_uint *count;       /* of connections, this edge's or all that share it */
     atomic_uint own_count;
     struct list lingers;     /* struct edge_linger */
@@ -49,6 +51,7 @@ struct edge_connection {
     int fd; /* libmicrohttpd's */
     char peer[EDGE_PEER_BYTES];
     bool peer_is_loopback;
+    bool end_unseen;              /* its end has come, and may stand behind bytes that were not read yet */
     struct edge_request *request; /* NULL between requests */
     int64_t due_ms;               /* closed when it is still waiting for the client then; 0: it is not */
 };
@@ -78,13 +81,16 @@ struct reply_stream {
 };
 
 struct edge_request {
+    struct list_node spare; /* in the edge's list, between two uses */
     struct edge *edge;
     struct edge_connection *connection;
     struct MHD_Connection *mhd;
     void *user;
 
     char *target;
+    size_t target_room; /* bytes */
     struct header *headers;
+    size_t headers_room; /* items */
     struct edge_head head;
     size_t pool_used; /* bytes of the connection's pool that the request head takes, at most */
 
@@ -93,6 +99,7 @@ struct edge_request {
     bool announced; /* head() was called, so gone() is due */
     bool inside;    /* a handler's event about this request is running */
     bool suspended;
+    bool resuming; /* was suspended; libmicrohttpd may not have come by since */
     bool cut;
     bool close_after;          /* edge_close_after */
     bool more;                 /* edge_more was called inside part() */
@@ -112,17 +119,28 @@ struct edge_request {
 /* edge.c */
 void edge_run_soon(struct edge *edge);
 void connection_set_deadline(struct edge_connection *connection, int64_t after_ms); /* 0: none */
-/* The client has closed its sending half, and everything it sent was read. */
-bool connection_has_read_all(const struct edge_connection *connection);
 /* Its request has ended: whether another one can come is looked at when libmicrohttpd has done what it can with what it has read. */
 void connection_look_later(struct edge_connection *connection);
 
+/* ends.c */
+void ends_open(struct edge *edge);
+void ends_close(struct edge *edge);
+void ends_watch(struct edge_connection *connection);
+void ends_forget(struct edge_connection *connection);
+void ends_read(struct edge *edge); /* what has come since the last time; tells the requests that it concerns */
+/* The client has closed its sending half, and everything it sent was read. As of the newest ends_read. */
+bool connection_has_read_all(const struct edge_connection *connection);
+
 /* request.c */
+/* Requests that have ended are kept for use again, with their rooms. */
+void request_free_spares(struct edge *edge);
 void *request_on_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
 enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
                                 const char *version, const char *upload, size_t *upload_len, void **slot);
 void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum MHD_RequestTerminationCode how);
 void request_resume(struct edge_request *request);
+/* Its client has closed its sending half: an answer that is on its way to libmicrohttpd still has to reach it. */
+void request_answer_before_end(struct edge_request *request);
 void request_reset_connection(struct edge_request *request); /* RST */
 
 /* request_layout.c: `head_size` as libmicrohttpd counted it, from the method to behind the empty line. */
@@ -134,6 +152,7 @@ void request_body_start(struct edge_request *request);
 bool request_body_add(struct edge_request *request, const char *bytes, size_t len);
 bool request_body_is_complete(const struct edge_request *request);
 void request_body_fini(struct edge_request *request);
+void request_body_reuse(struct edge_request *request); /* empty; a small room is kept */
 
 /* reply.c */
 struct MHD_Response *reply_make_bare(bool close);

@@ -20,17 +20,84 @@ enum {
 
 /* --- from the request line to head() --- */
 
+/* --- requests are used again --- */
+
+#ifdef __SANITIZE_ADDRESS__
+enum { SPARES_MAX = 0 }; /* whoever touches one that has ended must be seen */
+#else
+enum { SPARES_MAX = 64 };
+#endif
+enum { SPARE_TARGET_MAX = 1024, SPARE_HEADERS_MAX = 32 };
+
+static struct edge_request *request_new(struct edge *edge)
+{
+    struct list_node *node = list_take_first(&edge->spares);
+    if (node == NULL) {
+        return memory_new(sizeof(struct edge_request));
+    }
+    struct edge_request *request = LIST_ITEM(node, struct edge_request, spare);
+    request_body_reuse(request);
+    struct edge_request fresh = {
+        .target = request->target,
+        .target_room = request->target_room,
+        .headers = request->headers,
+        .headers_room = request->headers_room,
+        .body = request->body,
+    };
+    *request = fresh;
+    return request;
+}
+
+static void request_destroy(struct edge_request *request)
+{
+    request_body_fini(request);
+    free(request->headers);
+    free(request->target);
+    free(request);
+}
+
+static void request_keep(struct edge_request *request)
+{
+    struct list *spares = &request->edge->spares;
+    if (spares->count < SPARES_MAX && request->target_room <= SPARE_TARGET_MAX &&
+        request->headers_room <= SPARE_HEADERS_MAX) {
+        list_append(spares, &request->spare);
+    } else {
+        request_destroy(request);
+    }
+}
+
+void request_free_spares(struct edge *edge)
+{
+    struct list_node *node;
+    while ((node = list_take_first(&edge->spares)) != NULL) {
+        request_destroy(LIST_ITEM(node, struct edge_request, spare));
+    }
+}
+
+static void request_set_target(struct edge_request *request, struct view target)
+{
+    if (target.len + 1 > request->target_room) {
+        request->target = memory_resize(request->target, target.len + 1);
+        request->target_room = target.len + 1;
+    }
+    if (target.len > 0) {
+        memcpy(request->target, target.ptr, target.len);
+    }
+    request->target[target.len] = '\0';
+}
+
 /* The only place where the raw target can be had (docs/facts.md 9). `uri` is NULL for a request line of one word. */
 void *request_on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
     struct edge *edge = cls;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct edge_request *request = memory_new(sizeof *request);
+    struct edge_request *request = request_new(edge);
     request->edge = edge;
     request->mhd = mhd;
     request->connection = info->socket_context;
     request->connection->request = request;
-    request->target = memory_text(view_of(uri));
+    request_set_target(request, view_of(uri));
     return request;
 }
 
@@ -62,9 +129,12 @@ static void request_read_head(struct edge_request *request, const char *method, 
     int count = MHD_get_connection_values(request->mhd, MHD_HEADER_KIND, NULL, NULL);
     int others = MHD_get_connection_values(request->mhd, MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND, NULL, NULL);
     struct header_walk walk = { .room = count > 0 ? (size_t) count : 0 };
-    walk.items = memory_new(walk.room * sizeof(struct header));
+    if (walk.room > request->headers_room) {
+        request->headers = memory_resize(request->headers, walk.room * sizeof(struct header));
+        request->headers_room = walk.room;
+    }
+    walk.items = request->headers;
     (void) MHD_get_connection_values_n(request->mhd, MHD_HEADER_KIND, request_add_header, &walk);
-    request->headers = walk.items;
 
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -95,15 +165,21 @@ void request_reset_connection(struct edge_request *request)
 /* A resumed connection is read from before it is asked for its answer, and an end found there closes it without one: a client that
  * has closed its sending half would get nothing, although the request was carried out. Connections with a timeout of their own are
  * asked first, so such a client's gets one. */
+void request_answer_before_end(struct edge_request *request)
+{
+    if (request->resuming && !request->cut && connection_has_read_all(request->connection)) {
+        (void) MHD_set_connection_option(request->mhd, MHD_CONNECTION_OPTION_TIMEOUT, request->edge->idle_s + 1);
+    }
+}
+
 void request_resume(struct edge_request *request)
 {
     if (!request->suspended) {
         return;
     }
     request->suspended = false;
-    if (!request->cut && connection_has_read_all(request->connection)) {
-        (void) MHD_set_connection_option(request->mhd, MHD_CONNECTION_OPTION_TIMEOUT, request->edge->idle_s + 1);
-    }
+    request->resuming = true;
+    request_answer_before_end(request);
     MHD_resume_connection(request->mhd);
     edge_run_soon(request->edge);
 }
@@ -111,6 +187,7 @@ void request_resume(struct edge_request *request)
 static void request_suspend(struct edge_request *request)
 {
     request->suspended = true;
+    request->resuming = false;
     MHD_suspend_connection(request->mhd);
 }
 
@@ -308,10 +385,7 @@ void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, en
         MHD_destroy_response(request->response);
     }
     reply_stream_free(request->stream);
-    request_body_fini(request);
-    free(request->headers);
-    free(request->target);
-    free(request);
+    request_keep(request);
 }
 
 void edge_set_user(struct edge_request *request, void *user)

@@ -28,9 +28,10 @@ void request_body_start(struct edge_request *request)
         return;
     }
     /* Room comes with the bytes: who only declares much gets little. */
-    body->room = body->declared_len < BODY_DECLARED_ROOM ? (size_t) body->declared_len : BODY_DECLARED_ROOM;
-    if (body->room > 0) {
-        body->bytes = memory_resize(NULL, body->room);
+    size_t room = body->declared_len < BODY_DECLARED_ROOM ? (size_t) body->declared_len : BODY_DECLARED_ROOM;
+    if (room > body->room) {
+        body->bytes = memory_resize(body->bytes, room);
+        body->room = room;
     }
 }
 
@@ -78,6 +79,19 @@ bool request_body_add(struct edge_request *request, const char *bytes, size_t le
 bool request_body_is_complete(const struct edge_request *request)
 {
     return !request->body.declared || request->body.received == request->body.declared_len;
+}
+
+void request_body_reuse(struct edge_request *request)
+{
+    struct request_body *body = &request->body;
+    char *bytes = body->bytes;
+    size_t room = body->room;
+    if (room > BODY_FIRST_ROOM) {
+        free(bytes);
+        bytes = NULL;
+        room = 0;
+    }
+    *body = (struct request_body){ .bytes = bytes, .room = room };
 }
 
 void request_body_fini(struct edge_request *request)

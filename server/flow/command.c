@@ -11,6 +11,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- exchanges are used again: with their buffers they are most of what a request allocates --- */
+
+#ifdef __SANITIZE_ADDRESS__
+enum { SPARES_MAX = 0 }; /* whoever touches one that has ended must be seen */
+#else
+enum { SPARES_MAX = 64 };
+#endif
+enum { SPARE_BUF_MAX = 2048 /* bytes that a buffer keeps */ };
+
+static struct exchange *exchange_new(struct flow *flow)
+{
+    struct list_node *node = list_take_first(&flow->spares);
+    if (node == NULL) {
+        return memory_new(sizeof(struct exchange));
+    }
+    struct exchange *x = LIST_ITEM(node, struct exchange, node);
+    char *texts = x->texts;
+    size_t texts_room = x->texts_room;
+    const struct buf fields_out = x->fields_out, response_fields = x->response_fields, keep_fields = x->keep_fields;
+    memset(x, 0, sizeof *x);
+    x->texts = texts;
+    x->texts_room = texts_room;
+    x->fields_out = fields_out;
+    x->response_fields = response_fields;
+    x->keep_fields = keep_fields;
+    return x;
+}
+
+static void exchange_destroy(struct exchange *x)
+{
+    free(x->texts);
+    buf_fini(&x->fields_out);
+    buf_fini(&x->response_fields);
+    buf_fini(&x->keep_fields);
+    free(x);
+}
+
+void command_free_spares(struct flow *flow)
+{
+    struct list_node *node;
+    while ((node = list_take_first(&flow->spares)) != NULL) {
+        exchange_destroy(LIST_ITEM(node, struct exchange, node));
+    }
+}
+
 static void exchange_free(struct exchange *x)
 {
     struct flow *flow = x->flow;
@@ -23,16 +68,14 @@ static void exchange_free(struct exchange *x)
     loop_timer_stop(&x->hard_timer);
     list_remove(&flow->exchanges, &x->node);
     free(x->task.found.response);
-    free(x->method);
-    free(x->origin);
-    free(x->authority);
     free(x->body_copy);
-    buf_fini(&x->fields_out);
-    buf_fini(&x->response_fields);
     buf_fini(&x->response_body);
-    buf_fini(&x->keep_fields);
     buf_fini(&x->spill_wait);
-    free(x);
+    if (flow->spares.count < SPARES_MAX && x->texts_room <= SPARE_BUF_MAX) {
+        list_append(&flow->spares, &x->node);
+    } else {
+        exchange_destroy(x);
+    }
     flow_check_quiet(flow);
 }
 
@@ -209,9 +252,36 @@ static void command_on_hard_timer(void *context)
     exchange_event(context, EVENT_HARD_DEADLINE);
 }
 
+static const char *texts_add(char **end, struct view text)
+{
+    char *at = *end;
+    if (text.len > 0) {
+        memcpy(at, text.ptr, text.len);
+    }
+    at[text.len] = '\0';
+    *end = at + text.len + 1;
+    return at;
+}
+
+/* The texts that outlive the head. */
+static void exchange_copy_texts(struct exchange *x, const struct command_start *start)
+{
+    struct view method = start->head->method, origin = start->target.origin, authority = start->target.authority;
+    size_t room = method.len + origin.len + authority.len + 3;
+    if (room > x->texts_room) {
+        x->texts = memory_resize(x->texts, room);
+        x->texts_room = room;
+    }
+    char *end = x->texts;
+    x->method = texts_add(&end, method);
+    x->origin = texts_add(&end, origin);
+    x->authority = texts_add(&end, authority);
+    x->path_len = start->target.path.len;
+}
+
 enum edge_take command_start(struct flow *flow, const struct command_start *start)
 {
-    struct exchange *x = memory_new(sizeof *x);
+    struct exchange *x = exchange_new(flow);
     x->guest.ops = &command_ops;
     x->flow = flow;
     x->phase = PHASE_READING;
@@ -219,16 +289,13 @@ enum edge_take command_start(struct flow *flow, const struct command_start *star
     x->route = start->route;
     x->key = *start->key;
     memcpy(x->tenant, start->tenant.ptr, start->tenant.len);
-    x->method = memory_text(start->head->method);
-    x->origin = memory_text(start->target.origin);
-    x->path_len = start->target.path.len;
-    x->authority = memory_text(start->target.authority);
+    exchange_copy_texts(x, start);
     x->headers = start->head->headers;
     (void) headers_count(x->headers, VIEW("Content-Type"), &x->content_type);
     (void) headers_count(x->headers, VIEW("Content-Encoding"), &x->content_encoding);
     x->started_us = clock_monotonic_us();
     x->state_before = x->state_after = RECORD_STATE_COUNT;
-    buf_init(&x->fields_out, 2 * LIMIT_CONNECTION_POOL);
+    buf_reuse(&x->fields_out, 2 * LIMIT_CONNECTION_POOL, SPARE_BUF_MAX);
     const struct fields_added added = {
         .via_name = view_of(flow->commons->via_name),
         .client_addr = start->head->peer,
@@ -236,9 +303,9 @@ enum edge_take command_start(struct flow *flow, const struct command_start *star
         .host = start->host,
     };
     fields_to_handler(x->headers, &added, &x->fields_out);
-    buf_init(&x->response_fields, 4 * LIMIT_CONNECTION_POOL);
+    buf_reuse(&x->response_fields, 4 * LIMIT_CONNECTION_POOL, SPARE_BUF_MAX);
     buf_init(&x->response_body, (size_t) flow->settings->response_keep_max);
-    buf_init(&x->keep_fields, 4 * LIMIT_CONNECTION_POOL);
+    buf_reuse(&x->keep_fields, 4 * LIMIT_CONNECTION_POOL, SPARE_BUF_MAX);
     buf_init(&x->spill_wait, SIZE_MAX);
     loop_timer_init(&x->answer_timer, flow->loop, command_on_answer_timer, x);
     loop_timer_init(&x->hard_timer, flow->loop, command_on_hard_timer, x);

@@ -174,22 +174,21 @@ static void answer_replay(struct exchange *x)
 {
     struct stored_response *response = x->task.found.response;
     struct answer_record record = found_record(x);
-    struct buf fields;
-    buf_init(&fields, 4 * LIMIT_CONNECTION_POOL);
-    buf_append(&fields, response->fields);
+    struct buf *fields = &x->flow->fields;
+    buf_reuse(fields, 4 * LIMIT_CONNECTION_POOL, 4 * LIMIT_CONNECTION_POOL);
+    buf_append(fields, response->fields);
     if (!response->kept) {
-        field_block_add(&fields, VIEW(WIRE_BODY_NOT_KEPT), VIEW(WIRE_BODY_NOT_KEPT_VALUE));
+        field_block_add(fields, VIEW(WIRE_BODY_NOT_KEPT), VIEW(WIRE_BODY_NOT_KEPT_VALUE));
     }
-    answer_mark(&fields, WIRE_WORD_REPLAYED, true, &record);
+    answer_mark(fields, WIRE_WORD_REPLAYED, true, &record);
     const struct edge_reply reply = {
-        .status = response->status, .fields = buf_view(&fields), .body = response->body, .body_owner = response
+        .status = response->status, .fields = buf_view(fields), .body = response->body, .body_owner = response
     };
     replays_count(x->flow->commons->replays, record.command_id);
     x->told_status = response->status;
     x->task.found.response = NULL; /* the edge has it now */
     (void) edge_reply(x->client, &reply);
     x->answered_us = clock_monotonic_us();
-    buf_fini(&fields);
 }
 
 void exchange_own_fields(const struct exchange *x, const struct outcome *outcome, bool unrecorded, struct buf *out)
@@ -208,13 +207,13 @@ void exchange_own_fields(const struct exchange *x, const struct outcome *outcome
 /* The handler's own answer, unchanged but for the fields that nonbis adds. */
 static void answer_own(struct exchange *x, bool unrecorded)
 {
-    struct buf fields;
-    buf_init(&fields, 4 * LIMIT_CONNECTION_POOL);
-    exchange_own_fields(x, &x->outcome, unrecorded, &fields);
+    struct buf *fields = &x->flow->fields;
+    buf_reuse(fields, 4 * LIMIT_CONNECTION_POOL, 4 * LIMIT_CONNECTION_POOL);
+    exchange_own_fields(x, &x->outcome, unrecorded, fields);
     size_t len = 0;
     char *body = buf_take(&x->response_body, &len);
     struct edge_reply reply = {
-        .status = x->status, .fields = buf_view(&fields), .body = view_make(body, len), .body_owner = body
+        .status = x->status, .fields = buf_view(fields), .body = view_make(body, len), .body_owner = body
     };
     if (len == 0 && x->reply_has_length) {
         reply.has_length = true; /* HEAD and 304 announce what they do not carry */
@@ -223,7 +222,6 @@ static void answer_own(struct exchange *x, bool unrecorded)
     x->told_status = x->status;
     (void) edge_reply(x->client, &reply);
     x->answered_us = clock_monotonic_us();
-    buf_fini(&fields);
 }
 
 /* Our own words for an execution that brought no answer to pass on. */

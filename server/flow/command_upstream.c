@@ -111,20 +111,18 @@ void exchange_forward(struct exchange *x)
         call_not_sent(x, "the server stopped before the request was sent");
         return;
     }
-    struct buf bytes;
-    buf_init(&bytes, x->body.len + 4 * LIMIT_CONNECTION_POOL);
-    if (!call_bytes(x, &bytes)) {
-        buf_fini(&bytes);
+    struct buf *bytes = &flow->bytes;
+    buf_reuse(bytes, x->body.len + 4 * LIMIT_CONNECTION_POOL, 4 * LIMIT_CONNECTION_POOL);
+    if (!call_bytes(x, bytes)) {
         call_not_sent(x, "the request could not be written");
         return;
     }
     const struct upstream_request request = {
         .lane = UPSTREAM_PROTECTED,
-        .bytes = buf_view(&bytes),
+        .bytes = buf_view(bytes),
         .head_method = view_equal(view_of(x->method), VIEW("HEAD")),
     };
     x->call = upstream_start(flow->upstream, &request, &call_events, x);
-    buf_fini(&bytes);
     if (x->route->answer_timeout_ms < x->route->hard_timeout_ms) {
         loop_timer_start(&x->answer_timer, x->route->answer_timeout_ms);
     }

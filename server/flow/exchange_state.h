@@ -23,9 +23,10 @@ struct exchange {
     const struct route *route;
     struct key key;
     char tenant[LIMIT_TENANT_BYTES + 1];
-    char *method, *origin; /* owned texts */
-    size_t path_len;       /* of origin, without the query */
-    char *authority;
+    char *texts; /* holds the next three */
+    size_t texts_room;
+    const char *method, *origin, *authority;
+    size_t path_len;                            /* of origin, without the query */
     struct view content_type, content_encoding; /* into the edge's head: valid until the body is whole */
     struct header_span headers;                 /* as above */
     struct buf fields_out;                      /* field block for the handler */

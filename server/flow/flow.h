@@ -36,6 +36,9 @@ struct flow {
     unsigned number;                   /* of this loop, from 0 */
 
     struct list exchanges; /* every struct exchange that is not freed */
+    struct list spares;    /* struct exchange that have ended: used again */
+    struct buf bytes;      /* a request for the handler while it is handed over */
+    struct buf fields;     /* an answer's while it is handed over */
     struct list relays;
     struct list queries; /* struct own whose task the store has, or that wait */
     struct list late;    /* outcomes that are tried again: late.h */
@@ -82,6 +85,8 @@ struct command_start {
 enum edge_take command_start(struct flow *flow, const struct command_start *start);
 /* The drain is over: every exchange is told to end. Returns how many were being executed. */
 size_t command_stop_all(struct flow *flow);
+/* Ended exchanges that are kept for use again. */
+void command_free_spares(struct flow *flow);
 /* Who waits for somebody else's execution is told that it runs. */
 void command_stop_waiting(struct flow *flow);
 

@@ -387,6 +387,7 @@ void flow_init(struct flow *flow, struct loop *loop, struct commons *commons)
 {
     *flow = (struct flow){ .loop = loop, .settings = commons->settings, .commons = commons };
     list_init(&flow->exchanges);
+    list_init(&flow->spares);
     list_init(&flow->relays);
     list_init(&flow->queries);
     list_init(&flow->late);
@@ -397,6 +398,9 @@ void flow_init(struct flow *flow, struct loop *loop, struct commons *commons)
 
 void flow_fini(struct flow *flow)
 {
+    command_free_spares(flow);
+    buf_fini(&flow->bytes);
+    buf_fini(&flow->fields);
     waiters_free(flow->waiters);
     metrics_free(flow->metrics);
     replay_cache_free(flow->replay_cache);
