@@ -33,14 +33,18 @@ void fingerprint_make(const struct view parts[FINGERPRINT_PART_COUNT], struct fi
 /* A field name as a part, in lower case: names have no case, whatever the setting or the client writes. */
 static void hash_add_name(struct hash *hash, struct view name)
 {
+    char lower[64];
+    size_t len = 0;
     hash_add_number(hash, name.len);
     for (size_t i = 0; i < name.len; i++) {
         char byte = name.ptr[i];
-        if (byte >= 'A' && byte <= 'Z') {
-            byte = (char) (byte - 'A' + 'a');
+        if (len == sizeof lower) {
+            hash_add(hash, lower, len);
+            len = 0;
         }
-        hash_add(hash, &byte, 1);
+        lower[len++] = byte >= 'A' && byte <= 'Z' ? (char) (byte - 'A' + 'a') : byte;
     }
+    hash_add(hash, lower, len);
 }
 
 void credential_make(const uint8_t guard_key[DIGEST_KEY_BYTES], const struct view *guard, size_t guard_count,

@@ -25,7 +25,8 @@ static struct gather_file *gather_of(sqlite3_file *file)
     return (struct gather_file *) (void *) file;
 }
 
-/* After an error what was gathered is gone: whoever is told undoes the transaction that it belongs to. */
+/* After an error what was gathered is gone: whoever is told undoes the transaction that it belongs to, or has a checkpoint that did not
+ * happen: its pages are still in the log. */
 static int flush(struct gather_file *file)
 {
     int len = file->len;
@@ -137,7 +138,7 @@ static int gather_traits(sqlite3_file *base)
     return real->pMethods->xDeviceCharacteristics(real);
 }
 
-/* Version 1: shared memory and mapped pages belong to the database file, never to the log. */
+/* Version 1: no shared memory and no mapped pages. The store keeps its database to itself, and never maps it. */
 static const sqlite3_io_methods gather_methods = {
     .iVersion = 1,
     .xClose = gather_close,
@@ -157,7 +158,7 @@ static const sqlite3_io_methods gather_methods = {
 static int gather_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags, int *out)
 {
     (void) vfs;
-    if ((flags & SQLITE_OPEN_WAL) == 0) {
+    if ((flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB)) == 0) {
         return below->xOpen(below, name, base, flags, out);
     }
     struct gather_file *file = gather_of(base);

@@ -1,9 +1,10 @@
-/* sqlite_gather.h - an SQLite VFS that writes the log in large pieces: writes that follow each other are gathered, and go to the file in one call before
- * anything could see the difference (a sync, a read of these bytes, the file's size, its end). SQLite itself writes each page of a commit in two calls.
+/* sqlite_gather.h - an SQLite VFS that writes the log and the database in large pieces: writes that follow each other are gathered, and go to the file in one call before
+ * anything could see the difference (a sync, a read of these bytes, the file's size, its end). SQLite itself writes each page of a commit in two calls,
+ * and each page of a checkpoint in one.
  *
  * Nothing is promised earlier than before: a commit is durable when its sync has returned, which writes what was gathered first. An error of the write
- * then comes from the sync instead; SQLITE_FULL still means that the last frame of the commit is not whole. Only the log is gathered; every other file
- * is that of the VFS below. */
+ * then comes from the sync instead; SQLITE_FULL still means that the last frame of the commit is not whole. A checkpoint syncs the database before it
+ * counts a page as copied. Every other file is that of the VFS below. */
 #ifndef NONBIS_SERVER_STORE_SQLITE_GATHER_H
 #define NONBIS_SERVER_STORE_SQLITE_GATHER_H
 
