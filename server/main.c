@@ -7,6 +7,7 @@
 #include "server/flow/itself.h"
 #include "server/flow/stop.h"
 #include "server/store/bench.h"
+#include "server/store/check.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -333,7 +334,8 @@ static int serve(struct server *server, struct buf *error)
     return exit_code;
 }
 
-static int bench_store(const struct server *server)
+/* --bench-store and --check-store. */
+static int look_at_store(const struct server *server, enum settings_action action)
 {
     const struct settings *settings = &server->settings;
     const struct store_options options = store_options_of(settings);
@@ -342,7 +344,11 @@ static int bench_store(const struct server *server)
     buf_init(&text, MAIN_TEXT_MAX);
     buf_init(&error, MAIN_TEXT_MAX);
     if (strcmp(settings->store, "memory") == 0) {
-        buf_append_text(&error, "--bench-store: the store is memory, which has no disk; give --store FILE");
+        buf_append_text(&error, action == ACTION_CHECK_STORE
+                                    ? "--check-store: the store is memory, which is gone with its process; give a FILE"
+                                    : "--bench-store: the store is memory, which has no disk; give --store FILE");
+    } else if (action == ACTION_CHECK_STORE) {
+        exit_code = store_check(settings->store, &text, &error);
     } else {
         make_state_folder(settings);
         exit_code = store_bench(&options, settings->bench_each_ms, &text, &error);
@@ -372,7 +378,8 @@ static int act(struct server *server, enum settings_action action, struct buf *t
         print(text);
         return 0;
     case ACTION_BENCH_STORE:
-        return bench_store(server);
+    case ACTION_CHECK_STORE:
+        return look_at_store(server, action);
     case ACTION_CHECK:
         (void) printf("the configuration is valid\n");
         return 0;

@@ -42,7 +42,7 @@ CREATE TABLE responses (
     body   BLOB NOT NULL
 ) STRICT;
 
--- store_id, hash_key, guard_key, tenant_source, guard, fingerprint_version, last_time_ms, last_wall_ms, window_start_ms
+-- store_id, hash_key, id_key, guard_key, tenant_source, guard, fingerprint_version, last_time_ms, last_wall_ms, window_start_ms
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
     value ANY NOT NULL

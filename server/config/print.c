@@ -184,6 +184,8 @@ static const char help_flags[] =
     "  --set NAME=VALUE      any setting; repeatable\n"
     "  --bench-store TIME    measures what the disk of --store gives (five measurements of TIME, such as 1s; in\n"
     "                        files of its own beside the store, which is not touched), and ends\n"
+    "  --check-store FILE    reads all of a store that no server has open and tells what is damaged in it, changing\n"
+    "                        nothing, and ends\n"
     "  --check               tells every mistake in these settings, and ends; it touches neither the store nor\n"
     "                        the addresses\n"
     "  --print-config        prints the settings in force with their sources, and ends\n"

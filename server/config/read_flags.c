@@ -6,15 +6,16 @@
 enum plain_flag {
     FLAG_ROUTE,
     FLAG_SET,
-    FLAG_BENCH_STORE, /* the last that wants a value */
+    FLAG_BENCH_STORE,
+    FLAG_CHECK_STORE, /* the last that wants a value */
     FLAG_CHECK,
     FLAG_PRINT_CONFIG,
     FLAG_VERSION,
     FLAG_HELP,
     FLAG_COUNT
 };
-static const char *const plain_flags[FLAG_COUNT] = { "--route",        "--set",     "--bench-store", "--check",
-                                                     "--print-config", "--version", "--help" };
+static const char *const plain_flags[FLAG_COUNT] = { "--route", "--set",          "--bench-store", "--check-store",
+                                                     "--check", "--print-config", "--version",     "--help" };
 
 enum { BENCH_MS_MIN = 10, BENCH_MS_MAX = 10 * 60 * 1000 }; /* each measurement of --bench-store */
 
@@ -138,6 +139,9 @@ static void take_flag_with_value(struct reading *reading, const struct setting_r
         take_set(reading, value);
     } else if (plain == FLAG_BENCH_STORE) {
         take_bench(reading, value);
+    } else if (plain == FLAG_CHECK_STORE) {
+        reading_take_value(reading, setting_find(VIEW("store")), value, SOURCE_FLAG, VIEW("--check-store"));
+        reading_take_action(reading, ACTION_CHECK_STORE);
     } else {
         take_route_text(reading, value);
     }
@@ -174,7 +178,7 @@ int reading_take_argument(struct reading *reading, const char *argument, const c
         tell_unknown_flag(reading, flag);
         return equals == NULL && next_is_value ? 2 : 1; /* what follows was probably its value: no second mistake */
     }
-    bool wants_value = row != NULL || plain <= FLAG_BENCH_STORE;
+    bool wants_value = row != NULL || plain <= FLAG_CHECK_STORE;
     if (wants_value && equals == NULL && !next_is_value) {
         reading_tell(reading, flag, "expected a value behind it\n");
         reading->wrong_usage = true;

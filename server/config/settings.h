@@ -75,7 +75,15 @@ extern const struct setting_row setting_table[];
 extern const size_t setting_table_count;
 
 /* What the command line asks for beside running. */
-enum settings_action { ACTION_RUN, ACTION_CHECK, ACTION_PRINT_CONFIG, ACTION_BENCH_STORE, ACTION_VERSION, ACTION_HELP };
+enum settings_action {
+    ACTION_RUN,
+    ACTION_CHECK,
+    ACTION_PRINT_CONFIG,
+    ACTION_BENCH_STORE,
+    ACTION_CHECK_STORE, /* of settings.store */
+    ACTION_VERSION,
+    ACTION_HELP
+};
 
 /* Reads defaults, then the environment (NONBIS_ and the name in capitals), then flags. Every problem found is appended to `errors` as one
  * line ("--set body_max: expected ..., got "1X"; did you mean ...?"); all of them in one run. Returns 0, or the exit code (64 usage, 78 configuration).

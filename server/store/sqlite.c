@@ -52,7 +52,6 @@ static enum store_result sqlite_begin(struct store *store)
     }
     sqlite->changes_before = sqlite3_total_changes64(sqlite->db);
     key_index_settle(sqlite->keys);
-    key_index_settle(sqlite->ids);
     return STORE_OK;
 }
 
@@ -66,7 +65,6 @@ static void sqlite_rollback(struct store *store)
         }
     }
     key_index_undo(sqlite->keys);
-    key_index_undo(sqlite->ids);
     /* What this transaction may have written of them is gone: the next one writes them again. */
     sqlite->time_recorded_ms = 0;
     sqlite->window_recorded_ms = 0;
@@ -190,6 +188,7 @@ static enum store_result sqlite_put(struct sqlite_store *sqlite, const struct st
         row->record = found->record;
         if (code == SQLITE_OK) {
             code = sqlite_row_insert(sqlite, claim, row);
+            memcpy(found->record.command_id, row->record.command_id, COMMAND_ID_BYTES);
         }
     }
     if (code != SQLITE_OK) {
@@ -396,7 +395,6 @@ void sqlite_store_free(struct sqlite_store *sqlite)
     }
     lock_file_release(&sqlite->lock);
     key_index_free(sqlite->keys);
-    key_index_free(sqlite->ids);
     sqlite_place_free(sqlite);
     free(sqlite);
 }

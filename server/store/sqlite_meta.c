@@ -88,9 +88,11 @@ bool sqlite_meta_make_identity(struct sqlite_store *sqlite, const struct store_i
     digest_random(info->store_id, sizeof info->store_id);
     digest_random(info->guard_key, sizeof info->guard_key);
     digest_random(sqlite->hash_key, sizeof sqlite->hash_key);
+    digest_random(sqlite->id_key, sizeof sqlite->id_key);
     return sqlite_meta_set_bytes(sqlite, "store_id", info->store_id, sizeof info->store_id) == SQLITE_DONE &&
            sqlite_meta_set_bytes(sqlite, "guard_key", info->guard_key, sizeof info->guard_key) == SQLITE_DONE &&
            sqlite_meta_set_bytes(sqlite, "hash_key", sqlite->hash_key, sizeof sqlite->hash_key) == SQLITE_DONE &&
+           sqlite_meta_set_bytes(sqlite, "id_key", sqlite->id_key, sizeof sqlite->id_key) == SQLITE_DONE &&
            sqlite_meta_set_text(sqlite, "tenant_source", identity->tenant_source) == SQLITE_DONE &&
            sqlite_meta_set_text(sqlite, "guard", identity->guard) == SQLITE_DONE &&
            sqlite_meta_set_number(sqlite, "fingerprint_version", identity->fingerprint_version) == SQLITE_DONE &&

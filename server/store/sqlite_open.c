@@ -357,6 +357,7 @@ static bool open_read_identity(struct opening *opening)
     if (!sqlite_meta_get_bytes(sqlite, "store_id", info->store_id, sizeof info->store_id) ||
         !sqlite_meta_get_bytes(sqlite, "guard_key", info->guard_key, sizeof info->guard_key) ||
         !sqlite_meta_get_bytes(sqlite, "hash_key", sqlite->hash_key, sizeof sqlite->hash_key) ||
+        !sqlite_meta_get_bytes(sqlite, "id_key", sqlite->id_key, sizeof sqlite->id_key) ||
         !sqlite_meta_get_number(sqlite, "fingerprint_version", &version) ||
         !sqlite_meta_get_number(sqlite, "window_start_ms", &info->window_start_ms)) {
         return open_refuse(opening, STORE_EXIT_UNUSABLE,
@@ -405,15 +406,14 @@ static bool open_start_time(struct opening *opening)
 static bool open_index_keys(struct opening *opening)
 {
     struct sqlite_store *sqlite = opening->sqlite;
-    bool twice = false;
+    const char *wrong = NULL;
     sqlite->keys = key_index_new();
-    sqlite->ids = key_index_new();
-    if (sqlite_row_index_all(sqlite, &twice) != SQLITE_OK) {
+    if (sqlite_row_index_all(sqlite, &wrong) != SQLITE_OK) {
         return open_refuse_code(opening, "reading its keys", sqlite3_errmsg(sqlite->db));
     }
-    if (twice) {
+    if (wrong != NULL) {
         return open_refuse(opening, STORE_EXIT_UNUSABLE,
-                           "it is damaged: two commands have the same key. Keep a copy of it and of its -wal file");
+                           "it is damaged: %s. Keep a copy of it and of its -wal file, then restore a backup", wrong);
     }
     return true;
 }

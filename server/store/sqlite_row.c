@@ -109,12 +109,13 @@ int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant,
     return code;
 }
 
-/* Reads row `at` when it has that id and is that tenant's; row->row is 0 otherwise. */
-static int row_find_id_at(struct sqlite_store *sqlite, int64_t at, struct view tenant,
-                          const uint8_t command_id[COMMAND_ID_BYTES], struct sqlite_row *row, char **key)
+/* The id leads to its row; that row counts when the whole id stands in it and it is this tenant's. */
+int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
+                       struct sqlite_row *row, char **key)
 {
     sqlite3_stmt *statement = sqlite->statements[SQL_FIND_ID];
-    (void) sqlite3_bind_int64(statement, 1, at);
+    memset(row, 0, sizeof *row);
+    (void) sqlite3_bind_int64(statement, 1, command_id_row(sqlite->id_key, command_id));
     (void) sqlite3_bind_blob(statement, 2, command_id, COMMAND_ID_BYTES, SQLITE_STATIC);
     int code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
@@ -132,19 +133,6 @@ static int row_find_id_at(struct sqlite_store *sqlite, int64_t at, struct view t
     return code == SQLITE_DONE ? SQLITE_OK : reset != SQLITE_OK ? reset : code;
 }
 
-int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
-                       struct sqlite_row *row, char **key)
-{
-    int code = SQLITE_OK;
-    size_t cursor = 0;
-    int64_t candidate;
-    memset(row, 0, sizeof *row);
-    while (code == SQLITE_OK && row->row == 0 && (candidate = key_index_next(sqlite->ids, command_id, &cursor)) != 0) {
-        code = row_find_id_at(sqlite, candidate, tenant, command_id, row, key);
-    }
-    return code;
-}
-
 static bool rows_have_same_hash(void *context, int64_t a, int64_t b)
 {
     struct sqlite_store *sqlite = context;
@@ -156,29 +144,36 @@ static bool rows_have_same_hash(void *context, int64_t a, int64_t b)
     return same;
 }
 
-int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice)
+int sqlite_row_index_all(struct sqlite_store *sqlite, const char **wrong)
 {
     sqlite3_stmt *statement = sqlite->statements[SQL_ALL_KEYS];
     int code;
-    *twice = false;
+    *wrong = NULL;
+    sqlite->next_row = 1;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        int64_t row = sqlite3_column_int64(statement, 0);
         struct view hash = column_view(statement, 1), id = column_view(statement, 2);
         int state = sqlite3_column_int(statement, 3);
         if (hash.len != SQLITE_HASH_BYTES || id.len != COMMAND_ID_BYTES) {
             code = SQLITE_CORRUPT;
             break;
         }
-        key_index_add(sqlite->keys, (const uint8_t *) hash.ptr, sqlite3_column_int64(statement, 0));
-        key_index_add(sqlite->ids, (const uint8_t *) id.ptr, sqlite3_column_int64(statement, 0));
+        if (row < 1 || row > KEY_INDEX_ROW_MAX) {
+            *wrong =
+                "the number of a row is out of range (1 to 17592186044415), which no version of this program wrote";
+            code = SQLITE_DONE;
+            break;
+        }
+        key_index_add(sqlite->keys, (const uint8_t *) hash.ptr, row);
         key_index_settle(sqlite->keys);
-        key_index_settle(sqlite->ids);
+        sqlite->next_row = row + 1;
         if (state > RECORD_ABSENT && state < RECORD_STATE_COUNT) { /* else the row is refused when it is read */
             store_note_there(&sqlite->store, (enum record_state) state);
         }
     }
     int reset = sqlite3_reset(statement);
-    if (code == SQLITE_DONE) {
-        *twice = key_index_any_twins(sqlite->keys, rows_have_same_hash, sqlite);
+    if (code == SQLITE_DONE && *wrong == NULL && key_index_any_twins(sqlite->keys, rows_have_same_hash, sqlite)) {
+        *wrong = "two commands have the same key";
     }
     return code == SQLITE_DONE ? SQLITE_OK : reset != SQLITE_OK ? reset : code;
 }
@@ -297,6 +292,12 @@ int sqlite_row_insert(struct sqlite_store *sqlite, const struct store_claim *cla
 {
     uint8_t fingerprint[FINGERPRINT_BLOB_BYTES];
     sqlite3_stmt *statement = sqlite->statements[SQL_INSERT];
+    if (sqlite->next_row > KEY_INDEX_ROW_MAX) {
+        log_message(LOG_ERROR, "store", "the store has used up its rows: no new command is taken");
+        return SQLITE_FULL;
+    }
+    row->row = sqlite->next_row++;
+    command_id_make(sqlite->id_key, row->row, row->record.command_id);
     row_bind(statement, &row->record, fingerprint);
     (void) sqlite3_bind_blob(statement, 15, row->hash, sizeof row->hash, SQLITE_STATIC);
     bind_text(statement, 16, claim->tenant);
@@ -305,11 +306,10 @@ int sqlite_row_insert(struct sqlite_store *sqlite, const struct store_claim *cla
     bind_text(statement, 19, claim->target);
     (void) sqlite3_bind_blob(statement, 20, row->record.command_id, COMMAND_ID_BYTES, SQLITE_STATIC);
     (void) sqlite3_bind_int64(statement, 21, row->record.created_ms);
+    (void) sqlite3_bind_int64(statement, 22, row->row);
     int code = sqlite_statement_run(sqlite, SQL_INSERT);
-    row->row = sqlite3_last_insert_rowid(sqlite->db);
     if (code == SQLITE_DONE) {
         key_index_add(sqlite->keys, row->hash, row->row);
-        key_index_add(sqlite->ids, row->record.command_id, row->row);
     }
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
@@ -335,7 +335,6 @@ int sqlite_row_delete(struct sqlite_store *sqlite, const struct sqlite_row *row)
     int code = sqlite_statement_run(sqlite, SQL_DELETE);
     if (code == SQLITE_DONE) {
         (void) key_index_remove(sqlite->keys, row->hash, row->row);
-        (void) key_index_remove(sqlite->ids, row->record.command_id, row->row);
     }
     return code == SQLITE_DONE ? sqlite_response_delete(sqlite, row->row) : code;
 }

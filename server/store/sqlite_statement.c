@@ -20,9 +20,9 @@ static const char *const statement_sql[SQL_STATEMENT_COUNT] = {
     [SQL_FIND_REQUEST] = "SELECT method, target FROM commands WHERE row_id = ?1 AND hash = ?2",
     [SQL_INSERT] = "INSERT INTO commands (state, execution, fingerprint, credential, cause, tombstone, deadline_ms,"
                    " completed_ms, expires_ms, forget_ms, due_ms, response_status, response_bytes, response_kept,"
-                   " hash, tenant, key, method, target, command_id, created_ms)"
+                   " hash, tenant, key, method, target, command_id, created_ms, row_id)"
                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,"
-                   " ?21)",
+                   " ?21, ?22)",
     [SQL_UPDATE] = "UPDATE commands SET state = ?1, execution = ?2, fingerprint = ?3, credential = ?4, cause = ?5,"
                    " tombstone = ?6, deadline_ms = ?7, completed_ms = ?8, expires_ms = ?9, forget_ms = ?10,"
                    " due_ms = ?11, response_status = ?12, response_bytes = ?13, response_kept = ?14"

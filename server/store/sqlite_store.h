@@ -4,6 +4,7 @@
 #define NONBIS_SERVER_STORE_SQLITE_STORE_H
 
 #include "server/digest/digest.h"
+#include "server/store/command_id.h"
 #include "server/store/key_index.h"
 #include "server/store/lock_file.h"
 #include "server/store/store.h"
@@ -45,20 +46,21 @@ struct sqlite_store {
     sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
     struct lock_file lock;
     struct key_index *keys;            /* which row holds a key */
-    struct key_index *ids;             /* which row holds a command id */
+    int64_t next_row;                  /* of the next new record; only moves forward */
     char *path, *lock_path, *log_path; /* resolved; NULL until it is open */
     ino_t log_inode;                   /* 0: not seen yet */
     int64_t place_again_ms;            /* monotonic: of the next look at these files */
     bool full_told;                    /* the disk is full, and that was logged */
     bool mark_told;                    /* the lock file could not be written, and that was logged */
     uint8_t hash_key[DIGEST_KEY_BYTES];
-    sqlite3_int64 changes_before; /* total changes when the transaction began */
-    int64_t time_recorded_ms;     /* store time last written to meta */
-    int64_t window_recorded_ms;   /* window_start_ms last written to meta */
-    bool ahead_recorded;          /* wall_ahead_ms of this start was written to meta */
-    int wal_pages;                /* not yet checkpointed */
-    int64_t wal_written_ms;       /* monotonic: of the newest commit that wrote */
-    int64_t checkpoint_again_ms;  /* monotonic: not before, after one that found the disk full */
+    uint8_t id_key[BLOCK_KEY_BYTES]; /* of command ids */
+    sqlite3_int64 changes_before;    /* total changes when the transaction began */
+    int64_t time_recorded_ms;        /* store time last written to meta */
+    int64_t window_recorded_ms;      /* window_start_ms last written to meta */
+    bool ahead_recorded;             /* wall_ahead_ms of this start was written to meta */
+    int wal_pages;                   /* not yet checkpointed */
+    int64_t wal_written_ms;          /* monotonic: of the newest commit that wrote */
+    int64_t checkpoint_again_ms;     /* monotonic: not before, after one that found the disk full */
 };
 
 /* A command as it stands in the table. */
@@ -136,6 +138,7 @@ int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant,
 /* By the command's id, and only when it is this tenant's; `*key` is a copy that the caller frees. */
 int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
                        struct sqlite_row *row, char **key);
+/* Gives row->row and row->record.command_id, which belong together. */
 int sqlite_row_insert(struct sqlite_store *sqlite, const struct store_claim *claim, struct sqlite_row *row);
 /* `*changed` is false when the row is not there as execution `execution` any more. */
 int sqlite_row_update(struct sqlite_store *sqlite, const struct sqlite_row *row, uint32_t execution, bool *changed);
@@ -147,8 +150,8 @@ int sqlite_row_list_due(struct sqlite_store *sqlite, int64_t now_ms, struct sqli
 int sqlite_row_oldest_due(struct sqlite_store *sqlite, int64_t now_ms, int64_t *due_ms);
 int sqlite_row_list_running(struct sqlite_store *sqlite, struct sqlite_row *rows, unsigned limit, unsigned *count);
 int sqlite_row_request(struct sqlite_store *sqlite, const struct sqlite_row *row, char **request);
-/* Fills the indices of keys and of command ids, and counts the states. *twice: two rows have one hash, which nothing but damage explains. */
-int sqlite_row_index_all(struct sqlite_store *sqlite, bool *twice);
+/* Fills the index of keys, finds the next row, and counts the states. *wrong: what nothing but damage explains; NULL: nothing. */
+int sqlite_row_index_all(struct sqlite_store *sqlite, const char **wrong);
 /* The newest time in the newest rows; 0 when there is none. */
 int sqlite_row_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);
 int sqlite_response_find(struct sqlite_store *sqlite, const struct sqlite_row *row, struct stored_response **response);

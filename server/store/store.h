@@ -74,8 +74,9 @@ struct store_claim {
     struct view method, target; /* for the status resource: origin form without query */
     struct fingerprint fingerprint;
     struct credential credential;
-    uint8_t command_id[COMMAND_ID_BYTES]; /* random; used when the record is new */
-    int64_t run_ms_max;                   /* deadline of the claim from now */
+    uint8_t command_id
+        [COMMAND_ID_BYTES]; /* random; used when the record is new, by a store that makes no ids itself: found.record has the one that counts */
+    int64_t run_ms_max; /* deadline of the claim from now */
     bool may_wait;
     bool may_claim;   /* false (drain, limits): decide, but write nothing */
     bool any_payload; /* a status query: the fingerprint is not compared, and nothing is written */

@@ -62,6 +62,12 @@ static const struct refusal refusals[] = {
     { { "--bench-store" }, 64, { "--bench-store", "value" } },
     { { "--bench-store", "1s", "--store", "memory" }, 78, { "--bench-store", "memory" } },
     { { "--bench-store", "1s", "--store", "%s/nowhere/n.db" }, 73, { "nowhere", "directory" } },
+    { { "--check-store" }, 64, { "--check-store", "value" } },
+    { { "--check-store", "" }, 78, { "--check-store" } },
+    { { "--check-store", "memory" }, 78, { "--check-store", "memory" } },
+    { { "--check-store", "%s/nowhere.db" }, 74, { "nowhere.db", "No such file" } },
+    { { "--check-store", "%s" }, 73, { "regular file" } },
+    { { "--check-store", "%s/file" }, 74, { "file", "not a database" } },
     { { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1" }, 78, { "127.0.0.1" } },
     { { "--upstream", "http://127.0.0.1:1", "--listen", "127.0.0.1:70000" }, 78, { "70000" } },
     { { "--upstream", "ftp://127.0.0.1" }, 78, { "ftp://127.0.0.1" } },
@@ -357,6 +363,29 @@ START_TEST(a_disk_is_measured_beside_the_store_and_nothing_is_left_there)
 }
 END_TEST
 
+/* Of one that runs, and of one that was killed. */
+START_TEST(a_store_is_checked_when_no_server_has_it)
+{
+    struct rig rig;
+    rig_start(&rig, NULL);
+    struct http_answer answer = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(answer, 200, "executed");
+    http_answer_free(&answer);
+    const char *const check[] = { "--check-store", rig.store, NULL };
+    ck_assert_int_eq(daemon_run("nonbisd", check, output, sizeof output), 74);
+    ck_assert_msg(strstr(output, "is locked by process") != NULL, "%s", output);
+    daemon_kill(&rig.nonbis);
+    ck_assert_int_eq(daemon_run("nonbisd", check, output, sizeof output), 0);
+    ck_assert_msg(strstr(output, "completed    1\n") != NULL, "%s", output);
+    ck_assert_msg(strstr(output, ": sound, 1 command\n") != NULL, "%s", output);
+    rig_restart(&rig, NULL); /* on a store in which nothing was changed */
+    answer = http_post(rig.address, "/orders", "k-1", "x");
+    RIG_EXPECT(answer, 200, "replayed");
+    http_answer_free(&answer);
+    rig_end(&rig);
+}
+END_TEST
+
 /* It would measure for ten minutes each. */
 START_TEST(a_measurement_of_a_disk_that_is_ended_by_a_signal_leaves_nothing)
 {
@@ -454,6 +483,7 @@ SUITE(start)
     CASE(suite, a_read_only_file_system_is_refused);
     CASE(suite, questions_about_itself_are_answered_and_nothing_is_started);
     CASE(suite, a_disk_is_measured_beside_the_store_and_nothing_is_left_there);
+    CASE(suite, a_store_is_checked_when_no_server_has_it);
     CASE(suite, a_measurement_of_a_disk_that_is_ended_by_a_signal_leaves_nothing);
     CASE(suite, the_default_store_lies_in_the_state_folder_which_is_made);
     CASE(suite, health_answers_on_the_operators_listener_only);

@@ -108,9 +108,9 @@ static void count_result(enum operation operation, const char *name)
 
 enum { SQLITE, MEMORY, STORES };
 
-/* The newest claim of each key and the one before, as the flow would remember them. */
+/* The newest claim of each key and the one before, as the flow would remember them of each store. */
 struct held {
-    struct store_found now, before;
+    struct store_found now[STORES], before[STORES];
 };
 
 static struct {
@@ -130,6 +130,12 @@ static unsigned below(unsigned bound)
     ck_assert_msg((a) == (b), "step %u: %s differs: sqlite %lld, memory %lld", model.step, #a, (long long) (a),        \
                   (long long) (b))
 
+static bool has_id(const struct record *record)
+{
+    static const uint8_t none[COMMAND_ID_BYTES];
+    return memcmp(record->command_id, none, sizeof none) != 0;
+}
+
 static void compare_records(const struct record *a, const struct record *b)
 {
     SAME(a->state, b->state);
@@ -146,7 +152,7 @@ static void compare_records(const struct record *a, const struct record *b)
     SAME(a->response_kept, b->response_kept);
     SAME(a->credential.present, b->credential.present);
     SAME(a->fingerprint.version, b->fingerprint.version);
-    ck_assert_mem_eq(a->command_id, b->command_id, sizeof a->command_id);
+    SAME(has_id(a), has_id(b)); /* the SQLite store makes its own */
     ck_assert_mem_eq(a->credential.digest, b->credential.digest, sizeof a->credential.digest);
     ck_assert_mem_eq(a->fingerprint.digest, b->fingerprint.digest, sizeof a->fingerprint.digest);
     ck_assert_mem_eq(a->fingerprint.parts, b->fingerprint.parts, sizeof a->fingerprint.parts);
@@ -158,7 +164,7 @@ static void compare_found(const struct store_found *a, const struct store_found 
     SAME(a->decision.state, b->decision.state);
     SAME(a->decision.differs, b->decision.differs);
     SAME(a->claimed, b->claimed);
-    SAME(a->row, b->row);
+    SAME(a->row != 0, b->row != 0); /* each numbers its own */
     compare_records(&a->record, &b->record);
     SAME(a->response != NULL, b->response != NULL);
     if (a->response != NULL) {
@@ -211,8 +217,8 @@ static void do_claim(enum operation operation, unsigned key)
     const char *name = verdict_name(found[MEMORY].decision.verdict);
     if (found[MEMORY].claimed) {
         name = found[MEMORY].record.execution == 1 ? "new" : "taken-over";
-        model.held[key].before = model.held[key].now;
-        model.held[key].now = found[MEMORY];
+        memcpy(model.held[key].before, model.held[key].now, sizeof model.held[key].before);
+        memcpy(model.held[key].now, found, sizeof found);
     }
     count_result(operation, name);
     for (int i = 0; i < STORES; i++) {
@@ -223,18 +229,18 @@ static void do_claim(enum operation operation, unsigned key)
 static void do_finish(enum operation operation, unsigned key)
 {
     static const enum outcome_kind kinds[] = { OUTCOME_COMPLETED, OUTCOME_NOT_EXECUTED, OUTCOME_UNKNOWN };
-    const struct store_found *held = &model.held[key].now;
+    const struct store_found *held = model.held[key].now;
     enum outcome_kind kind = operation >= FINISH_OLD ? kinds[below(3)] : kinds[operation - FINISH_COMPLETED];
     char text[16], bytes[64];
     struct record after[STORES];
     enum store_result result[STORES];
     key_text(key, text);
     if (operation == FINISH_OLD) {
-        held = &model.held[key].before;
+        held = model.held[key].before;
     } else if (operation == FINISH_FOREIGN) {
-        held = &model.held[(key + 1) % KEYS].now;
+        held = model.held[(key + 1) % KEYS].now;
     }
-    struct store_finish finish = fixture_finish(text, held, kind);
+    struct store_finish finish = fixture_finish(text, &held[MEMORY], kind);
     if (kind == OUTCOME_COMPLETED) {
         size_t len = below(sizeof bytes + 1);
         for (size_t i = 0; i < len; i++) {
@@ -249,6 +255,7 @@ static void do_finish(enum operation operation, unsigned key)
     struct store_found before;
     ck_assert_int_eq(store_look_up(model.store[MEMORY], VIEW("t"), view_of(text), &before), STORE_OK);
     for (int i = 0; i < STORES; i++) {
+        finish.row = held[i].row;
         result[i] = store_finish_command(model.store[i], &finish, &after[i]);
     }
     SAME(result[SQLITE], result[MEMORY]);
@@ -276,19 +283,19 @@ static void do_look_up(unsigned key)
 /* By the id of what a key has now, of what it had before, or of another tenant's. */
 static void do_look_up_id(unsigned key)
 {
-    const struct store_found *held = below(4) == 0 ? &model.held[key].before : &model.held[key].now;
+    const struct store_found *held = below(4) == 0 ? model.held[key].before : model.held[key].now;
     struct view tenant = below(8) == 0 ? VIEW("u") : VIEW("t");
-    uint8_t id[COMMAND_ID_BYTES];
     char text[16];
-    struct store_found found[STORES], by_key;
-    memcpy(id, held->record.command_id, sizeof id);
+    struct store_found found[STORES];
+    bool by_key = below(2) == 0;
     key_text(key, text);
-    ck_assert_int_eq(store_look_up(model.store[MEMORY], VIEW("t"), view_of(text), &by_key), STORE_OK);
-    if (below(2) == 0) {
-        memcpy(id, by_key.record.command_id, sizeof id); /* also of a voided one; zeros for none */
-    }
     for (int i = 0; i < STORES; i++) {
+        struct store_found seen;
+        ck_assert_int_eq(store_look_up(model.store[i], VIEW("t"), view_of(text), &seen), STORE_OK);
+        /* By key: also of a voided one; zeros for none. */
+        const uint8_t *id = by_key ? seen.record.command_id : held[i].record.command_id;
         ck_assert_int_eq(store_look_up_id(model.store[i], tenant, id, &found[i]), STORE_OK);
+        fixture_found_free(&seen);
     }
     compare_found(&found[SQLITE], &found[MEMORY]);
     enum record_state state = record_state_at(&found[MEMORY].record, found[MEMORY].now_ms);
@@ -299,7 +306,6 @@ static void do_look_up_id(unsigned key)
     for (int i = 0; i < STORES; i++) {
         fixture_found_free(&found[i]);
     }
-    fixture_found_free(&by_key);
 }
 
 static void do_void(unsigned key)
