@@ -16,6 +16,8 @@ enum {
     LIMIT_ROUTES = 256,
     LIMIT_LOOPS = 64, /* server.loops: the store thread names them by the bits of a word */
     LIMIT_GUARD_FIELDS = 16,
+    LIMIT_QUOTA_TENANTS =
+        16384, /* whose quota is kept in mind, beside those that have a command running: about 1 MiB */
     LIMIT_EARLY_DISCARD = 64 * 1024, /* chunked body over body_max: read and thrown away up to here, then 413 */
 };
 

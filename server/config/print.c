@@ -193,7 +193,7 @@ static const char help_flags[] =
     "  --help, -h            prints this, and ends\n"
     "\n"
     "settings: name, default, what is accepted. A flag counts before the environment (NONBIS_BODY_MAX=64KiB),\n"
-    "and that before the default. Sizes: 512, 8KiB, 1MiB, 1MB. Durations: 250ms, 2s, 5m, 1h, 30d.\n";
+    "and that before the default. Sizes: 512, 8KiB, 1MiB, 1MB. Durations: 250ms, 2s, 5m, 1h, 30d. Rates: 30/m.\n";
 
 static const char help_end[] =
     "\n"

@@ -8,7 +8,7 @@
 
 enum {
     SETTING_NAMES_MAX = 16,
-    SETTING_ROWS_MAX = 40 /* room for the source of every row */
+    SETTING_ROWS_MAX = 48 /* room for the source of every row */
 };
 
 /* Where a value came from, weakest first; SOURCE_SET is the flag --set. */
@@ -36,6 +36,8 @@ struct settings {
     int64_t loops; /* threads that serve clients */
     int64_t connections_max, running_max, store_queue_max;
     int64_t waiters_per_key, waiters_per_tenant, waiters_max, wait_max_ms;
+    int64_t tenant_rate; /* new commands an hour; 0: no limit */
+    int64_t tenant_burst, tenant_in_flight;
     int64_t sweep_batch;
     int64_t replay_cache;     /* bytes, over all loops */
     char *tenant;             /* "none" or "header:NAME" */
@@ -54,6 +56,7 @@ enum setting_kind {
     SETTING_BYTES,
     SETTING_MS,
     SETTING_COUNT_OF,
+    SETTING_RATE,
     SETTING_BOOL,
     SETTING_NAMES,
     SETTING_WORD
@@ -64,7 +67,7 @@ struct setting_row {
     enum setting_kind kind;
     size_t offset; /* in struct settings */
     const char *default_text;
-    int64_t min, max;         /* in bytes, milliseconds or pieces */
+    int64_t min, max;         /* in bytes, milliseconds, pieces, or pieces an hour */
     const char *const *words; /* SETTING_WORD: allowed ones, NULL-terminated, in the enum's order */
     bool (*check)(struct view text, struct buf *error); /* SETTING_TEXT: its form; false and a sentence. May be NULL */
     const char *flag;                                   /* own flag, e.g. "--listen"; NULL: only --set */

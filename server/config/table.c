@@ -4,6 +4,7 @@
  * `help` completes the sentence "this is the ..."; it stays under 60 bytes, so that --help keeps its columns. */
 #include "schema/limits.h"
 #include "server/config/values.h"
+#include "server/core/quota.h"
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -155,6 +156,18 @@ const struct setting_row setting_table[] = {
       .min = 0, .max = 100000,
       .help = "most that wait at a time; more are answered at once",
       .test = "setting_waiters_max" },
+    { .name = "tenant_rate", .kind = SETTING_RATE, .offset = AT(tenant_rate), .default_text = "0",
+      .min = 0, .max = QUOTA_RATE_MAX,
+      .help = "new commands of a tenant, such as 100/s; 0: no limit",
+      .test = "setting_tenant_rate" },
+    { .name = "tenant_burst", .kind = SETTING_COUNT_OF, .offset = AT(tenant_burst), .default_text = "0",
+      .min = 0, .max = QUOTA_BURST_MAX,
+      .help = "most of them at once; 0: those of a second",
+      .test = "setting_tenant_burst" },
+    { .name = "tenant_in_flight", .kind = SETTING_COUNT_OF, .offset = AT(tenant_in_flight), .default_text = "0",
+      .min = 0, .max = 100000,
+      .help = "most executions of a tenant at a time; 0: no limit",
+      .test = "setting_tenant_in_flight" },
     { .name = "replay_cache", .kind = SETTING_BYTES, .offset = AT(replay_cache), .default_text = "32MiB",
       .min = 0, .max = 16 * KIB * MIB,
       .help = "memory for answers that are replayed often; 0: none",

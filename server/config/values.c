@@ -25,6 +25,7 @@ static const struct unit byte_units[] = {
 static const struct unit time_units[] = {
     { "ms", 1 }, { "s", 1000 }, { "m", 60 * 1000 }, { "h", 60 * 60 * 1000 }, { "d", 24 * 60 * 60 * 1000 }, { NULL, 0 },
 };
+static const struct unit rate_units[] = { { "/h", 1 }, { "/m", 60 }, { "/s", 60 * 60 }, { NULL, 0 } };
 
 void shown_write(struct view text, struct buf *out)
 {
@@ -88,33 +89,45 @@ static const struct unit *unit_guess(const struct unit *units, struct view name)
     return NULL;
 }
 
-/* A number with a unit; `plain` is what a missing unit means, 0: nothing, it is refused. */
-static bool quantity_read(struct view text, const struct unit *units, int64_t plain, int64_t min, int64_t max,
-                          int64_t *result, struct buf *error)
+/* A number with a unit. */
+struct quantity {
+    const struct unit *units;
+    int64_t plain; /* what a missing unit means; 0: nothing, it is refused */
+    const char *name, *examples;
+    void (*write)(int64_t number, struct buf *out);
+    const char *usual; /* the unit that is offered for a missing one */
+};
+
+static const struct quantity sizes = { byte_units, 1, "a size", "512, 8KiB, 1MiB", bytes_write, NULL };
+static const struct quantity durations = { time_units, 0, "a duration", "250ms, 2s, 5m, 1h, 30d", duration_write, "s" };
+static const struct quantity rates = { rate_units, 0, "a rate", "100/s, 30/m, 500/h", rate_write, "/s" };
+
+static bool quantity_read(struct view text, const struct quantity *quantity, int64_t min, int64_t max, int64_t *result,
+                          struct buf *error)
 {
+    const struct unit *units = quantity->units;
     int64_t number = 0;
     struct view unit_name = { NULL, 0 };
     bool has_number = number_split(text, &number, &unit_name);
     const struct unit *unit = has_number ? unit_find(units, unit_name) : NULL;
-    int64_t factor = unit != NULL ? unit->factor : has_number && unit_name.len == 0 ? plain : 0;
+    int64_t factor = unit != NULL ? unit->factor : has_number && unit_name.len == 0 ? quantity->plain : 0;
     if (factor != 0 && number <= max / factor && number * factor >= min) {
         *result = number * factor;
         return true;
     }
-    void (*write)(int64_t, struct buf *) = units == byte_units ? bytes_write : duration_write;
-    buf_append_text(error, units == byte_units ? "expected a size from " : "expected a duration from ");
-    write(min, error);
+    buf_printf(error, "expected %s from ", quantity->name);
+    quantity->write(min, error);
     buf_append_text(error, " to ");
-    write(max, error);
-    buf_append_text(error, units == byte_units ? " (such as 512, 8KiB, 1MiB)" : " (such as 250ms, 2s, 5m, 1h, 30d)");
+    quantity->write(max, error);
+    buf_printf(error, " (such as %s)", quantity->examples);
     refuse(text, error);
     if (factor != 0 || !has_number) {
         return false;
     }
     const struct unit *guess = unit_guess(units, view_trim(unit_name)); /* also of "100 MB" */
     if (unit_name.len == 0) {
-        buf_printf(error, ": the unit is missing; did you mean %llds?", (long long) number);
-    } else if (guess != NULL && number <= max / guess->factor && number * guess->factor >= min) {
+        buf_printf(error, ": the unit is missing; did you mean %lld%s?", (long long) number, quantity->usual);
+    } else if (guess != NULL && guess->factor > 0 && number <= max / guess->factor && number * guess->factor >= min) {
         buf_printf(error, "; did you mean %lld%s?", (long long) number, guess->name);
     } else if (guess != NULL) {
         buf_printf(error, "; it is written %lld%s, and is out of that range", (long long) number, guess->name);
@@ -124,12 +137,21 @@ static bool quantity_read(struct view text, const struct unit *units, int64_t pl
 
 bool bytes_read(struct view text, int64_t min, int64_t max, int64_t *bytes, struct buf *error)
 {
-    return quantity_read(text, byte_units, 1, min, max, bytes, error);
+    return quantity_read(text, &sizes, min, max, bytes, error);
 }
 
 bool duration_read(struct view text, int64_t min_ms, int64_t max_ms, int64_t *ms, struct buf *error)
 {
-    return quantity_read(text, time_units, 0, min_ms, max_ms, ms, error);
+    return quantity_read(text, &durations, min_ms, max_ms, ms, error);
+}
+
+bool rate_read(struct view text, int64_t min, int64_t max, int64_t *per_hour, struct buf *error)
+{
+    if (min == 0 && view_equal(text, VIEW("0"))) {
+        *per_hour = 0; /* of whatever */
+        return true;
+    }
+    return quantity_read(text, &rates, min, max, per_hour, error);
 }
 
 bool count_read(struct view text, int64_t min, int64_t max, int64_t *count, struct buf *error)
@@ -162,6 +184,13 @@ void duration_write(int64_t ms, struct buf *out)
         unit--;
     }
     buf_printf(out, "%lld%s", (long long) (ms / time_units[unit].factor), time_units[unit].name);
+}
+
+void rate_write(int64_t per_hour, struct buf *out)
+{
+    int unit = per_hour % rate_units[2].factor == 0 ? 2 : per_hour % rate_units[1].factor == 0 ? 1 : 0;
+    buf_printf(out, "%lld%s", (long long) (per_hour / rate_units[unit].factor),
+               per_hour == 0 ? "" : rate_units[unit].name);
 }
 
 /* ---------------------------------------------------------------------------------------- lists of names */
@@ -295,6 +324,8 @@ bool value_read(struct settings *settings, const struct setting_row *row, struct
         return duration_read(value, row->min, row->max, field, error);
     case SETTING_COUNT_OF:
         return count_read(value, row->min, row->max, field, error);
+    case SETTING_RATE:
+        return rate_read(value, row->min, row->max, field, error);
     case SETTING_NAMES:
         return names_read(value, field, error);
     case SETTING_TEXT:
@@ -320,6 +351,9 @@ void value_write(const struct settings *settings, const struct setting_row *row,
         return;
     case SETTING_COUNT_OF:
         buf_printf(out, "%lld", (long long) *(const int64_t *) field);
+        return;
+    case SETTING_RATE:
+        rate_write(*(const int64_t *) field, out);
         return;
     case SETTING_NAMES:
         text = ((const struct setting_names *) field)->text;
@@ -365,6 +399,11 @@ void range_write(const struct setting_row *row, struct buf *out)
         break;
     case SETTING_COUNT_OF:
         buf_printf(out, "%lld to %lld", (long long) row->min, (long long) row->max);
+        break;
+    case SETTING_RATE:
+        rate_write(row->min, out);
+        buf_append_text(out, " to ");
+        rate_write(row->max, out);
         break;
     case SETTING_BOOL:
         buf_append_text(out, "on or off");

@@ -9,11 +9,13 @@
 
 bool bytes_read(struct view text, int64_t min, int64_t max, int64_t *bytes, struct buf *error);
 bool duration_read(struct view text, int64_t min_ms, int64_t max_ms, int64_t *ms, struct buf *error);
+bool rate_read(struct view text, int64_t min, int64_t max, int64_t *per_hour, struct buf *error);
 bool count_read(struct view text, int64_t min, int64_t max, int64_t *count, struct buf *error);
 
 /* In the largest unit that loses nothing and is usual: 1MiB, 1500 ; 120s, 5m, 24h, 31d. */
 void bytes_write(int64_t bytes, struct buf *out);
 void duration_write(int64_t ms, struct buf *out);
+void rate_write(int64_t per_hour, struct buf *out); /* 100/s, 30/m, 500/h; 0 */
 
 /* Names separated by commas, each a token, none twice; "" is the empty list. `*names` is replaced. */
 bool names_read(struct view text, struct setting_names *names, struct buf *error);

@@ -57,6 +57,18 @@ static void answer_problem_fields(struct buf *fields, const struct answer_proble
     answer_mark(fields, word, false, &answer->record);
 }
 
+void answer_over_quota(const struct quota_place *place, unsigned latency_s, struct answer_problem *answer)
+{
+    bool busy = place->answer == QUOTA_BUSY;
+    answer->problem = PROBLEM_QUOTA_EXCEEDED;
+    answer->reason = busy ? "in-flight" : "rate";
+    answer->detail = busy ? "as many commands of this tenant are running as it may have at a time (setting "
+                            "tenant_in_flight); nothing was done by this attempt"
+                          : "this tenant has brought more new commands than it may (settings tenant_rate and "
+                            "tenant_burst); nothing was done by this attempt";
+    answer->retry_after_s = busy ? latency_s : place->wait_s;
+}
+
 uint64_t answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer)
 {
     char instance[80];

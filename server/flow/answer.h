@@ -31,6 +31,9 @@ struct answer_problem {
     bool not_executed; /* says so to the nonbis in front (Nonbis-Outcome) */
 };
 
+/* The refusal of new work that is over its tenant's quota; `latency_s` is when to come again where what runs must end first. */
+void answer_over_quota(const struct quota_place *place, unsigned latency_s, struct answer_problem *answer);
+
 /* Returns the number of this request, from 1: the last part of the problem's `instance`. */
 uint64_t answer_problem(struct flow *flow, struct edge_request *request, const struct answer_problem *answer);
 

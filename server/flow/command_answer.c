@@ -120,6 +120,12 @@ static void found_refusal(struct exchange *x, const char **detail)
             x->problem.reason = "store";
             return;
         }
+        if (x->quota.answer != QUOTA_TAKEN) { /* not asked in a drain */
+            x->result = RESULT_REFUSED;
+            answer_over_quota(&x->quota, x->problem.retry_after_s, &x->problem);
+            *detail = x->problem.detail;
+            return;
+        }
         *detail = x->flow->draining ? "the server takes no new commands because it is stopping"
                                     : "more commands are running or waiting than this server takes";
         x->problem.reason = x->flow->draining ? x->flow->draining_reason : "overloaded";

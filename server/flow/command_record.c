@@ -14,7 +14,7 @@ void exchange_release_slot(struct exchange *x)
 {
     if (x->holds_slot) {
         x->holds_slot = false;
-        commons_leave_running(x->flow->commons);
+        commons_leave_running(x->flow->commons, &x->quota, x->execution > 0);
     }
 }
 
@@ -98,7 +98,7 @@ void exchange_claim(struct exchange *x)
         return;
     }
     /* Whoever has waited looks, and takes nothing over: it asked for somebody else's outcome. */
-    x->holds_slot = !x->has_waited && !flow->draining && commons_enter_running(flow->commons);
+    x->holds_slot = !x->has_waited && !flow->draining && commons_enter_running(flow->commons, claim->tenant, &x->quota);
     claim->may_claim = x->holds_slot;
     digest_random(claim->command_id, sizeof claim->command_id);
     x->task.kind = STORE_TASK_CLAIM;

@@ -20,6 +20,7 @@ void commons_init(struct commons *commons, const struct settings *settings, cons
     commons->live = store;
     commons->replays = replays_new();
     commons->waiter_count = waiter_count_new(settings);
+    commons->quotas = quotas_new(settings);
     commons->route_latency_ms = memory_new(settings->routes.count * sizeof commons->route_latency_ms[0]);
     (void) snprintf(commons->via_name, sizeof commons->via_name, "nonbis-%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
     (void) snprintf(commons->instance_prefix, sizeof commons->instance_prefix, "%08x-", digest_random32());
@@ -29,21 +30,26 @@ void commons_fini(struct commons *commons)
 {
     replays_free(commons->replays);
     waiter_count_free(commons->waiter_count);
+    quotas_free(commons->quotas);
     free(commons->route_latency_ms);
 }
 
-bool commons_enter_running(struct commons *commons)
+bool commons_enter_running(struct commons *commons, struct view tenant, struct quota_place *place)
 {
+    if (!quotas_enter(commons->quotas, tenant, place)) {
+        return false;
+    }
     if (atomic_fetch_add(&commons->running, 1) < (unsigned) commons->settings->running_max) {
         return true;
     }
-    atomic_fetch_sub(&commons->running, 1);
+    commons_leave_running(commons, place, false);
     return false;
 }
 
-void commons_leave_running(struct commons *commons)
+void commons_leave_running(struct commons *commons, struct quota_place *place, bool claimed)
 {
     atomic_fetch_sub(&commons->running, 1);
+    quotas_leave(commons->quotas, place, claimed);
 }
 
 void commons_observe_latency(struct commons *commons, const struct route *route, int64_t seen_ms)

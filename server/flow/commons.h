@@ -4,6 +4,7 @@
 #define NONBIS_SERVER_FLOW_COMMONS_H
 
 #include "server/config/settings.h"
+#include "server/flow/quotas.h"
 #include "server/store/worker.h"
 
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ struct commons {
     char instance_prefix[16]; /* of request ids: "95e8ff43-" */
     struct replays *replays;  /* per command, for its status */
     struct waiter_count *waiter_count;
+    struct quotas *quotas; /* of tenants; NULL: none is set */
 
     _Atomic uint64_t request_count;    /* of request ids */
     atomic_uint running;               /* exchanges that hold, or may get, a claim: bounded by running_max */
@@ -32,9 +34,10 @@ void commons_init(struct commons *commons, const struct settings *settings, cons
                   int64_t store_offset_ms);
 void commons_fini(struct commons *commons);
 
-/* One more that holds, or may get, a claim; false: running_max are there already. */
-bool commons_enter_running(struct commons *commons);
-void commons_leave_running(struct commons *commons);
+/* One more that holds, or may get, a claim. False: it is over the tenant's quota, as `place` tells, or running_max are there already. */
+bool commons_enter_running(struct commons *commons, struct view tenant, struct quota_place *place);
+/* `claimed` false: it got none, and the tenant's quota is as it was. */
+void commons_leave_running(struct commons *commons, struct quota_place *place, bool claimed);
 
 /* A handler's answer took `seen_ms`. Two loops at once may lose one of two: it is an average. */
 void commons_observe_latency(struct commons *commons, const struct route *route, int64_t seen_ms);

@@ -35,7 +35,8 @@ struct exchange {
 
     /* the store */
     struct store_task task;
-    bool holds_slot; /* counted in flow->running */
+    bool holds_slot;          /* counted in commons->running */
+    struct quota_place quota; /* likewise, of its tenant */
     int64_t row;
     uint8_t command_id[COMMAND_ID_BYTES];
     uint32_t execution;

@@ -16,6 +16,7 @@ enum metric {
     METRIC_UNKNOWN,
     METRIC_RUNNING,
     METRIC_WAITERS,
+    METRIC_QUOTA_TENANTS,
     METRIC_CONNECTIONS,
     METRIC_LOOP_CONNECTIONS,
     METRIC_ADDED,
@@ -50,6 +51,8 @@ static const struct metrics_family families[METRIC_COUNT] = {
                          "Commands that run or whose claim is asked for; bounded by running_max." },
     [METRIC_WAITERS] = { "nonbis_waiters", "gauge",
                          "Requests that wait for a running command; bounded by waiters_max." },
+    [METRIC_QUOTA_TENANTS] = { "nonbis_quota_tenants", "gauge",
+                               "Tenants that have used some of their quota and not got it back yet." },
     [METRIC_CONNECTIONS] = { "nonbis_connections", "gauge", "Open client connections; bounded by connections_max." },
     [METRIC_LOOP_CONNECTIONS] = { "nonbis_loop_connections_total", "counter",
                                   "Client connections that each loop was given." },
@@ -114,7 +117,7 @@ static void page_histogram(struct buf *out, enum metric metric, const struct met
 /* Told although it is 0, since a counter that appears with its first event hides that one from an alert. */
 static bool is_always_told(enum metrics_row row, enum result result)
 {
-    if (result == result_of_problem(PROBLEM_KEY_REUSED)) {
+    if (result == result_of_problem(PROBLEM_KEY_REUSED) || result == result_of_problem(PROBLEM_QUOTA_EXCEEDED)) {
         return row >= METRICS_ROUTES;
     }
     switch (result) {
@@ -304,6 +307,7 @@ void metrics_page_write(const struct metrics_facts *facts, struct buf *out)
     page_unknown(out, shards, commons->store.recovered);
     page_number(out, METRIC_RUNNING, atomic_load(&commons->running), 1);
     page_number(out, METRIC_WAITERS, waiter_count_now(commons->waiter_count), 1);
+    page_number(out, METRIC_QUOTA_TENANTS, quotas_tracked(commons->quotas), 1);
     page_number(out, METRIC_CONNECTIONS, atomic_load(&commons->connections), 1);
     page_loops(out, shards);
     page_times(out, shards);

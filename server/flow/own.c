@@ -105,7 +105,7 @@ static void own_leave_running(struct own *own)
 {
     if (own->holds_slot) {
         own->holds_slot = false;
-        commons_leave_running(own->flow->commons);
+        commons_leave_running(own->flow->commons, &own->quota, own->task.found.claimed);
     }
 }
 
@@ -145,7 +145,7 @@ static void own_prepare(struct own *own)
     } else if (own->resource == OWN_VOID) {
         task->kind = STORE_TASK_VOID;
         task->retention = (struct retention){ flow->settings->ttl_ms, flow->settings->tombstone_ttl_ms };
-        own->holds_slot = !flow->draining && commons_enter_running(flow->commons);
+        own->holds_slot = !flow->draining && commons_enter_running(flow->commons, claim->tenant, &own->quota);
         claim->may_claim = own->holds_slot;
         digest_random(claim->command_id, sizeof claim->command_id);
     }

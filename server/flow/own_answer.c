@@ -290,6 +290,10 @@ static void own_answer_void(struct own *own)
                                                  .detail = "this key was used before under another credential",
                                                  .differs = DIFFERS_CREDENTIALS };
         own_tell(own, &stranger);
+    } else if ((!known || view.state == RECORD_RELEASED) && own->quota.answer != QUOTA_TAKEN) {
+        struct answer_problem over = { .problem = PROBLEM_QUOTA_EXCEEDED };
+        answer_over_quota(&own->quota, own_retry_after_s(own), &over);
+        own_tell(own, &over);
     } else if (!known || view.state == RECORD_RELEASED) {
         own_tell_unavailable(own, flow->draining ? flow->draining_reason : "overloaded",
                              flow->draining ? "the server is stopping; nothing was voided"

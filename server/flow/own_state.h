@@ -39,7 +39,8 @@ struct own {
     int64_t wait_ms, wait_until_ms; /* of the loop; Prefer: wait, capped; 0: none */
     bool waits;                     /* for a running command */
     bool asked;                     /* the store has the task */
-    bool holds_slot;                /* a void, counted in flow->running */
+    bool holds_slot;                /* a void, counted in commons->running */
+    struct quota_place quota;       /* likewise, of its tenant */
 };
 
 /* own_wait.c: a status query that waits for the outcome of a running command */

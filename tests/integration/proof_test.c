@@ -22,11 +22,18 @@ START_TEST(what_a_stopped_killed_or_left_side_had_begun_is_done_once)
 }
 END_TEST
 
+START_TEST(a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_are_never_refused)
+{
+    run_flood(1, false);
+}
+END_TEST
+
 SUITE(proof)
 {
     Suite *suite = suite_create("integration/proof");
     CASE(suite, nothing_is_lost_or_done_twice_over_10_kills);
     CASE(suite, each_crash_point_leaves_what_it_must);
     CASE(suite, what_a_stopped_killed_or_left_side_had_begun_is_done_once);
+    CASE(suite, a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_are_never_refused);
     return suite;
 }

@@ -3,6 +3,8 @@
 #ifndef NONBIS_TESTS_PROOF_RUNS_H
 #define NONBIS_TESTS_PROOF_RUNS_H
 
+#include <stdbool.h>
+
 void run_kill9(unsigned kills);                     /* T1 */
 void run_crash_points(unsigned times);              /* T2, each point so often */
 void run_killed_handler(unsigned count);            /* T7 */
@@ -10,6 +12,7 @@ void run_client_gone(unsigned times);               /* T9, each phase so often *
 void run_slow_handler(unsigned count);              /* T11, so many of each kind */
 void run_drain(unsigned running, unsigned waiters); /* T12 */
 void run_overload(unsigned seconds);                /* T15 */
+void run_flood(unsigned rounds, bool timed);        /* T17; timed: the times of the others are judged */
 void run_paused_server(unsigned count, int ms);     /* T25, for so long */
 
 #endif

@@ -44,6 +44,12 @@ START_TEST(overload_is_refused_at_once_and_work_goes_on)
 }
 END_TEST
 
+START_TEST(a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_hardly_notice)
+{
+    run_flood(15, true);
+}
+END_TEST
+
 START_TEST(a_server_that_stood_still_beyond_a_deadline_does_nothing_twice)
 {
     run_paused_server(40, 6000);
@@ -60,6 +66,7 @@ SUITE(runs)
     CASE(suite, a_handler_slower_than_the_deadline_is_unknown_and_not_asked_again);
     CASE(suite, a_drain_finishes_100_executions_and_20_waiters);
     CASE_TIMEOUT(suite, overload_is_refused_at_once_and_work_goes_on, 120);
+    CASE(suite, a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_hardly_notice);
     CASE(suite, a_server_that_stood_still_beyond_a_deadline_does_nothing_twice);
     return suite;
 }

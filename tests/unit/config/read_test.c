@@ -145,6 +145,9 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                   "--set=waiters_per_key=18",
                                   "--set=waiters_per_tenant=19",
                                   "--set=waiters_max=20",
+                                  "--set=tenant_rate=22/m",
+                                  "--set=tenant_burst=23",
+                                  "--set=tenant_in_flight=24",
                                   "--set=replay_cache=21KiB",
                                   "--set=allow_close_delimited=on",
                                   "--set=problem_prefix=https://problems.example/",
@@ -182,6 +185,9 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                       "NONBIS_WAITERS_PER_KEY=18",
                                       "NONBIS_WAITERS_PER_TENANT=19",
                                       "NONBIS_WAITERS_MAX=20",
+                                      "NONBIS_TENANT_RATE=22/m",
+                                      "NONBIS_TENANT_BURST=23",
+                                      "NONBIS_TENANT_IN_FLIGHT=24",
                                       "NONBIS_REPLAY_CACHE=21KiB",
                                       "NONBIS_ALLOW_CLOSE_DELIMITED=on",
                                       "NONBIS_PROBLEM_PREFIX=https://problems.example/",
@@ -229,6 +235,9 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
     ck_assert_int_eq(settings.waiters_per_key, 18);
     ck_assert_int_eq(settings.waiters_per_tenant, 19);
     ck_assert_int_eq(settings.waiters_max, 20);
+    ck_assert_int_eq(settings.tenant_rate, 1320);
+    ck_assert_int_eq(settings.tenant_burst, 23);
+    ck_assert_int_eq(settings.tenant_in_flight, 24);
     ck_assert_int_eq(settings.replay_cache, 21504);
     ck_assert(settings.allow_close_delimited);
     ck_assert_str_eq(settings.problem_prefix, "https://problems.example/");

@@ -154,6 +154,52 @@ START_TEST(wrong_durations_are_refused_with_what_was_expected)
 END_TEST
 
 static const struct {
+    const char *text;
+    int64_t per_hour;
+} rates[] = {
+    { "0", 0 },          { "0/s", 0 },       { "1/h", 1 },     { "30/m", 1800 },
+    { "100/s", 360000 }, { "7200/h", 7200 }, { "007/m", 420 }, { "1000000/s", INT64_C(3600000000) },
+};
+
+START_TEST(rates_are_read)
+{
+    int64_t per_hour = -1;
+    error_start();
+    bool good = rate_read(view_of(rates[_i].text), 0, INT64_C(3600000000), &per_hour, &error);
+    ck_assert_msg(good, "%s: %s", rates[_i].text, error_text());
+    ck_assert_int_eq(per_hour, rates[_i].per_hour);
+    ck_assert_str_eq(error_text(), "");
+}
+END_TEST
+
+static const struct {
+    const char *text, *word;
+} bad_rates[] = {
+    { "10", "the unit is missing; did you mean 10/s?" },
+    { "", "expected a rate from 0 to 1000000/s (such as 100/s, 30/m, 500/h), got \"\"" },
+    { "0.5/s", "such as 100/s, 30/m, 500/h" },
+    { "-1/s", "expected a rate" },
+    { "10s", "expected a rate" },
+    { "10r/s", "expected a rate" },
+    { "10/S", "did you mean 10/s?" },
+    { "10 /s", "did you mean 10/s?" },
+    { "10/d", "expected a rate" },
+    { "1000001/s", "from 0 to 1000000/s" },
+    { "9223372036854775807/s", "from 0 to 1000000/s" },
+};
+
+START_TEST(wrong_rates_are_refused_with_what_was_expected)
+{
+    int64_t per_hour = -1;
+    error_start();
+    ck_assert(!rate_read(view_of(bad_rates[_i].text), 0, INT64_C(3600000000), &per_hour, &error));
+    const char *text = error_text();
+    ck_assert_msg(strstr(text, bad_rates[_i].word) != NULL, "%s: %s", bad_rates[_i].text, text);
+    ck_assert_int_eq(per_hour, -1);
+}
+END_TEST
+
+static const struct {
     int64_t value;
     const char *text;
 } bytes_printed[] = {
@@ -166,6 +212,9 @@ static const struct {
     { 301000, "301s" },  { 3600000, "1h" },    { 5400000, "90m" },    { 86400000, "24h" },
     { INT64_C(2592000000), "720h" },           { INT64_C(2678400000), "31d" },
     { INT64_C(2682000000), "745h" },           { INT64_C(315360000000), "3650d" },
+}, rates_printed[] = {
+    { 0, "0" },          { 1, "1/h" },         { 59, "59/h" },        { 60, "1/m" },
+    { 1800, "30/m" },    { 3600, "1/s" },      { 3660, "61/m" },      { INT64_C(3600000000), "1000000/s" },
 };
 
 START_TEST(sizes_are_printed_in_the_largest_unit_that_fits)
@@ -181,6 +230,14 @@ START_TEST(durations_are_printed_in_the_usual_unit)
     error_start();
     duration_write(durations_printed[_i].value, &error);
     ck_assert_str_eq(error_text(), durations_printed[_i].text);
+}
+END_TEST
+
+START_TEST(rates_are_printed_in_the_largest_unit_that_fits)
+{
+    error_start();
+    rate_write(rates_printed[_i].value, &error);
+    ck_assert_str_eq(error_text(), rates_printed[_i].text);
 }
 END_TEST
 
@@ -203,6 +260,10 @@ START_TEST(what_is_printed_reads_back_to_the_same)
         buf_clear(&text);
         bytes_write(value, &text);
         ck_assert(bytes_read(buf_view(&text), 0, INT64_MAX, &back, &error));
+        ck_assert_int_eq(back, value);
+        buf_clear(&text);
+        rate_write(value, &text);
+        ck_assert(rate_read(buf_view(&text), 0, INT64_MAX, &back, &error));
         ck_assert_int_eq(back, value);
         buf_fini(&text);
         buf_fini(&error);
@@ -290,6 +351,9 @@ SUITE(values)
     CASE_LOOP(suite, wrong_sizes_are_refused_with_what_was_expected, COUNT(bad_sizes));
     CASE_LOOP(suite, durations_are_read, COUNT(durations));
     CASE_LOOP(suite, wrong_durations_are_refused_with_what_was_expected, COUNT(bad_durations));
+    CASE_LOOP(suite, rates_are_read, COUNT(rates));
+    CASE_LOOP(suite, wrong_rates_are_refused_with_what_was_expected, COUNT(bad_rates));
+    CASE_LOOP(suite, rates_are_printed_in_the_largest_unit_that_fits, COUNT(rates_printed));
     CASE_LOOP(suite, sizes_are_printed_in_the_largest_unit_that_fits, COUNT(bytes_printed));
     CASE_LOOP(suite, durations_are_printed_in_the_usual_unit, COUNT(durations_printed));
     CASE(suite, what_is_printed_reads_back_to_the_same);
