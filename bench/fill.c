@@ -34,6 +34,7 @@ static void fill_one(struct store *store, uint64_t number)
                                  .target = VIEW("/orders"),
                                  .fingerprint = { .version = FINGERPRINT_VERSION },
                                  .run_ms_max = RUN_MS,
+                                 .ttl_ms = ttl_ms,
                                  .may_claim = true };
     struct store_found found = { .claimed = false };
     struct record after;

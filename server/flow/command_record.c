@@ -91,6 +91,7 @@ void exchange_claim(struct exchange *x)
     claim->method = view_of(x->method);
     claim->target = view_make(x->origin, x->path_len);
     claim->run_ms_max = x->route->hard_timeout_ms + CLAIM_MARGIN_MS;
+    claim->ttl_ms = x->route->retention.ttl_ms;
     claim->may_wait = exchange_may_wait(x);
     if (replay_cache_find(flow->replay_cache, claim, store_now(flow->commons->live), &x->task.found)) {
         metrics_add(&flow->metrics->cached, 1);

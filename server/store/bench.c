@@ -162,6 +162,7 @@ static enum store_result claim_one(struct store *store, struct bench_batch *batc
                                  .target = VIEW("/orders"),
                                  .fingerprint = { .version = FINGERPRINT_VERSION },
                                  .run_ms_max = RUN_MS,
+                                 .ttl_ms = DAY_MS,
                                  .may_claim = true };
     struct store_found found = { .claimed = false };
     char *key = batch->keys[1][i];

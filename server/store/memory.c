@@ -33,7 +33,7 @@ struct memory_store {
     struct store store;              /* first */
     struct entry **buckets, **by_id; /* by hash of tenant and key; by command id */
     size_t bucket_count, entry_count;
-    int64_t next_row, next_row_before; /* the latter: as the transaction found it */
+    int64_t next_row; /* only goes up, also over a rollback */
     struct change *changes;
     size_t change_count, change_room;
     uint8_t hash_key[DIGEST_KEY_BYTES];
@@ -165,8 +165,7 @@ static void memory_change(struct memory_store *memory, struct entry *before, str
 
 static enum store_result memory_begin(struct store *store)
 {
-    struct memory_store *memory = memory_store_of(store);
-    memory->next_row_before = memory->next_row;
+    (void) store;
     return STORE_OK;
 }
 
@@ -196,7 +195,6 @@ static void memory_rollback(struct store *store)
             entry_link(memory, change->before);
         }
     }
-    memory->next_row = memory->next_row_before;
 }
 
 /* --- operations --- */

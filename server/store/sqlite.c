@@ -1,5 +1,5 @@
-/* sqlite.c - the operations of the SQLite store. Owns: transactions, what an error of SQLite means, the log's
- * checkpoint. Not: opening (sqlite_open.c), columns (sqlite_row.c). Every change of a record's state is made by
+/* sqlite.c - the operations of the SQLite store. Owns: transactions, what an error of SQLite means.
+ * Not: opening (sqlite_open.c), the log's checkpoint (sqlite_log.c), columns (sqlite_row.c, sqlite_response.c), the clean-up (sqlite_sweep.c). Every change of a record's state is made by
  * server/core/record.c or is what time has done. One thread at a time.
  *
  * What a failed COMMIT means (docs/facts.md 17): SQLITE_FULL comes only from writing to the log, whose last frame is
@@ -13,15 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    CHECKPOINT_PAGES = 4000,         /* 16 MiB of log: measured best between stalls and growth */
-    CHECKPOINT_QUIET_MS = 2000,      /* a log at rest is brought home after this */
-    CHECKPOINT_FULL_AGAIN_MS = 10000 /* between tries on a full disk */
-};
-
 /* --- errors and transactions --- */
 
-static bool sqlite_is_full(int code)
+bool sqlite_is_full(int code)
 {
     return (code & 0xFF) == SQLITE_FULL;
 }
@@ -36,11 +30,25 @@ enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, 
     return result;
 }
 
-/* After FULL, IOERR or NOMEM SQLite may have undone the whole transaction by itself; whatever ran then would commit
- * alone. */
-static bool sqlite_transaction_lost(struct sqlite_store *sqlite)
+bool sqlite_transaction_holds(const struct sqlite_store *sqlite)
 {
-    return sqlite3_get_autocommit(sqlite->db) != 0;
+    return sqlite3_get_autocommit(sqlite->db) == 0;
+}
+
+/* --- what is kept in memory about the rows --- */
+
+static void sqlite_memory_settle(struct sqlite_store *sqlite)
+{
+    key_index_settle(sqlite->keys);
+    due_map_settle(sqlite->due);
+    running_settle(sqlite->running);
+}
+
+static void sqlite_memory_undo(struct sqlite_store *sqlite)
+{
+    key_index_undo(sqlite->keys);
+    due_map_undo(sqlite->due);
+    running_undo(sqlite->running);
 }
 
 static enum store_result sqlite_begin(struct store *store)
@@ -51,24 +59,37 @@ static enum store_result sqlite_begin(struct store *store)
         return sqlite_failed(sqlite, "begin a transaction", code);
     }
     sqlite->changes_before = sqlite3_total_changes64(sqlite->db);
-    key_index_settle(sqlite->keys);
+    sqlite_memory_settle(sqlite);
     return STORE_OK;
 }
 
 static void sqlite_rollback(struct store *store)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
-    if (!sqlite_transaction_lost(sqlite)) {
+    if (sqlite_transaction_holds(sqlite)) {
         int code = sqlite_statement_run(sqlite, SQL_ROLLBACK);
         if (code != SQLITE_DONE) {
             (void) sqlite_failed(sqlite, "roll back", code);
         }
     }
-    key_index_undo(sqlite->keys);
+    sqlite_memory_undo(sqlite);
     /* What this transaction may have written of them is gone: the next one writes them again. */
     sqlite->time_recorded_ms = 0;
     sqlite->window_recorded_ms = 0;
     sqlite->ahead_recorded = false;
+    sqlite->running_recorded = INT64_MAX;
+}
+
+/* Everything that runs stands from that row on: the lowest that runs, or the next to be claimed. */
+static int sqlite_record_running(struct sqlite_store *sqlite)
+{
+    int64_t lowest = running_lowest(sqlite->running, sqlite->next_row);
+    if (lowest == sqlite->running_recorded) {
+        return SQLITE_DONE;
+    }
+    int code = sqlite_meta_set_number(sqlite, "oldest_running_row", lowest);
+    sqlite->running_recorded = lowest;
+    return code;
 }
 
 enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms)
@@ -85,6 +106,9 @@ enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms
     if (code == SQLITE_DONE && !sqlite->ahead_recorded) {
         code = sqlite_meta_set_number(sqlite, "wall_ahead_ms", sqlite->store.wall_ahead_ms);
     }
+    if (code == SQLITE_DONE) {
+        code = sqlite_record_running(sqlite);
+    }
     if (code != SQLITE_DONE) {
         return sqlite_failed(sqlite, "record the store's time", code);
     }
@@ -97,7 +121,7 @@ enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms
 static enum store_result sqlite_commit(struct store *store)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
-    if (sqlite_transaction_lost(sqlite)) {
+    if (!sqlite_transaction_holds(sqlite)) {
         return STORE_FAILED;
     }
     bool wrote = sqlite3_total_changes64(sqlite->db) != sqlite->changes_before;
@@ -155,12 +179,13 @@ static void sqlite_note_seen(struct sqlite_store *sqlite, const struct sqlite_ro
 /* The row of a key as it counts now: one that time has freed reads as none (`found` without record); it is in `row`
  * all the same. */
 static enum store_result sqlite_see(struct sqlite_store *sqlite, struct view tenant, struct view key, int64_t now_ms,
-                                    struct sqlite_row *row, struct store_found *found)
+                                    struct sqlite_row *row, struct store_found *found,
+                                    struct stored_response **response)
 {
-    if (sqlite_transaction_lost(sqlite)) {
+    if (!sqlite_transaction_holds(sqlite)) {
         return STORE_FAILED;
     }
-    int code = sqlite_row_find(sqlite, 0, tenant, key, row);
+    int code = sqlite_row_find(sqlite, 0, tenant, key, row, response);
     if (code != SQLITE_OK) {
         return sqlite_failed(sqlite, "look a key up", code);
     }
@@ -168,28 +193,44 @@ static enum store_result sqlite_see(struct sqlite_store *sqlite, struct view ten
     return STORE_OK;
 }
 
-/* Writes found->record, which was claimed or voided: over the row that was seen, or as a new row in place of one
- * that time has freed. */
-static enum store_result sqlite_put(struct sqlite_store *sqlite, const struct store_claim *claim,
-                                    struct sqlite_row *row, struct store_found *found)
+/* The command runs from now on. What runs in an old row, after a release, must stand within what a later start looks up: that is written with it. */
+static int sqlite_note_claim(struct sqlite_store *sqlite, const struct sqlite_row *row)
+{
+    struct running_command command = { .row = row->row, .due_ms = row->due_ms, .record = row->record };
+    memcpy(command.hash, row->hash, sizeof command.hash);
+    running_add(sqlite->running, &command);
+    int code = row->row < sqlite->running_recorded ? sqlite_record_running(sqlite) : SQLITE_DONE;
+    return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Over the row that was seen, or as a new row in place of one that time has freed. */
+static int sqlite_put_row(struct sqlite_store *sqlite, const struct store_claim *claim, struct sqlite_row *row,
+                          struct store_found *found)
 {
     uint32_t execution_before = row->record.execution;
-    enum record_state state_before = row->record.state; /* ABSENT: there is no row */
-    int code;
     if (found->row != 0) {
         bool changed = false;
         row->record = found->record;
-        code = sqlite_row_update(sqlite, row, execution_before, &changed);
-        if (code == SQLITE_OK && !changed) {
-            code = SQLITE_CORRUPT; /* it was read in this transaction */
-        }
-    } else {
-        code = row->row != 0 ? sqlite_row_delete(sqlite, row) : SQLITE_OK;
-        row->record = found->record;
-        if (code == SQLITE_OK) {
-            code = sqlite_row_insert(sqlite, claim, row);
-            memcpy(found->record.command_id, row->record.command_id, COMMAND_ID_BYTES);
-        }
+        int code = sqlite_row_update(sqlite, row, execution_before, &changed);
+        return code == SQLITE_OK && !changed ? SQLITE_CORRUPT : code; /* it was read in this transaction */
+    }
+    int code = row->row != 0 ? sqlite_row_delete(sqlite, row) : SQLITE_OK;
+    row->record = found->record;
+    code = code == SQLITE_OK ? sqlite_row_insert(sqlite, claim, row) : code;
+    memcpy(found->record.command_id, row->record.command_id, COMMAND_ID_BYTES);
+    return code;
+}
+
+/* Writes found->record, which was claimed or voided. */
+static enum store_result sqlite_put(struct sqlite_store *sqlite, const struct store_claim *claim,
+                                    struct sqlite_row *row, struct store_found *found)
+{
+    enum record_state state_before = row->record.state; /* ABSENT: there is no row */
+    int64_t created_ms = found->record.created_ms;
+    row->due_ms = claim->ttl_ms > INT64_MAX - created_ms ? INT64_MAX : created_ms + claim->ttl_ms;
+    int code = sqlite_put_row(sqlite, claim, row, found);
+    if (code == SQLITE_OK && row->record.state == RECORD_IN_PROGRESS) {
+        code = sqlite_note_claim(sqlite, row);
     }
     if (code != SQLITE_OK) {
         return sqlite_failed(sqlite, "write a claim", code);
@@ -206,15 +247,16 @@ static enum store_result sqlite_claim(struct store *store, const struct store_cl
     struct sqlite_store *sqlite = sqlite_store_of(store);
     struct asked asked = store_asked(claim);
     struct sqlite_row row;
-    enum store_result result = sqlite_see(sqlite, claim->tenant, claim->key, now_ms, &row, found);
+    enum store_result result = sqlite_see(sqlite, claim->tenant, claim->key, now_ms, &row, found, &found->response);
     if (result != STORE_OK) {
         return result;
     }
     found->decision = decide(found->row != 0 ? &found->record : NULL, &asked, now_ms);
     if (found->decision.verdict == VERDICT_REPLAY) {
-        int code = sqlite_response_find(sqlite, &row, &found->response);
-        return code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "read a response", code);
+        return STORE_OK;
     }
+    free(found->response);
+    found->response = NULL;
     if (found->decision.verdict != VERDICT_FORWARD || !store_may_write(claim)) {
         return STORE_OK;
     }
@@ -225,15 +267,52 @@ static enum store_result sqlite_claim(struct store *store, const struct store_cl
     return sqlite_put(sqlite, claim, &row, found);
 }
 
+/* The command that an outcome is of; `row->row` is 0 when that row is not this key's. What runs is known without a look at the disk. */
+static int sqlite_find_ended(struct sqlite_store *sqlite, const struct store_finish *finish, struct sqlite_row *row)
+{
+    const struct running_command *command = running_find(sqlite->running, finish->row);
+    if (command == NULL) {
+        return sqlite_row_find(sqlite, finish->row, finish->tenant, finish->key, row, NULL);
+    }
+    memset(row, 0, sizeof *row);
+    sqlite_row_hash(sqlite, finish->tenant, finish->key, row->hash);
+    if (memcmp(row->hash, command->hash, sizeof row->hash) == 0) {
+        row->row = command->row;
+        row->due_ms = command->due_ms;
+        row->record = command->record;
+    }
+    return SQLITE_OK;
+}
+
+/* What completes a command in progress is its response alone; anything else is written over the row. (A response that would be due before its row is,
+ * which no setting of one route makes, would be found too late after a restart.) */
+static int sqlite_write_outcome(struct sqlite_store *sqlite, const struct store_finish *finish,
+                                enum record_state state_before, const struct sqlite_row *row, bool *changed)
+{
+    bool completed = row->record.state == RECORD_COMPLETED;
+    bool alone = completed && state_before == RECORD_IN_PROGRESS && store_record_due(&row->record) >= row->due_ms;
+    int code = SQLITE_OK;
+    *changed = true;
+    if (!alone) {
+        code = sqlite_row_update(sqlite, row, finish->execution, changed);
+    }
+    if (code == SQLITE_OK && completed && *changed) {
+        code = sqlite_response_insert(sqlite, row, alone ? RECORD_IN_PROGRESS : RECORD_COMPLETED, finish->fields,
+                                      row->record.response_kept ? finish->body : VIEW(""), changed);
+        code = code == SQLITE_OK && !alone && !*changed ? SQLITE_CORRUPT : code; /* an answer that nobody had given */
+    }
+    return code;
+}
+
 static enum store_result sqlite_finish(struct store *store, const struct store_finish *finish, int64_t now_ms,
                                        struct record *after)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
     struct sqlite_row row;
-    if (sqlite_transaction_lost(sqlite)) {
+    if (!sqlite_transaction_holds(sqlite)) {
         return STORE_FAILED;
     }
-    int code = finish->row == 0 ? SQLITE_OK : sqlite_row_find(sqlite, finish->row, finish->tenant, finish->key, &row);
+    int code = finish->row == 0 ? SQLITE_OK : sqlite_find_ended(sqlite, finish, &row);
     if (code != SQLITE_OK) {
         return sqlite_failed(sqlite, "find a running command", code);
     }
@@ -246,16 +325,16 @@ static enum store_result sqlite_finish(struct store *store, const struct store_f
     if (!changed) {
         return STORE_STALE;
     }
-    code = sqlite_row_update(sqlite, &row, finish->execution, &changed);
-    if (code == SQLITE_OK && !changed) {
+    code = sqlite_write_outcome(sqlite, finish, state_before, &row, &changed);
+    if (code != SQLITE_OK) {
+        return sqlite_failed(sqlite, "write an outcome", code);
+    }
+    running_remove(sqlite->running, row.row);
+    if (!changed) {
         return STORE_STALE;
     }
     store_note_move(store, state_before, row.record.state);
-    if (code == SQLITE_OK && row.record.state == RECORD_COMPLETED) {
-        code =
-            sqlite_response_insert(sqlite, row.row, finish->fields, row.record.response_kept ? finish->body : VIEW(""));
-    }
-    return code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "write an outcome", code);
+    return STORE_OK;
 }
 
 /* Adds the request of the record that was found or written. */
@@ -271,7 +350,7 @@ static enum store_result sqlite_look_up(struct store *store, struct view tenant,
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
     struct sqlite_row row;
-    enum store_result result = sqlite_see(sqlite, tenant, key, now_ms, &row, found);
+    enum store_result result = sqlite_see(sqlite, tenant, key, now_ms, &row, found, NULL);
     return result == STORE_OK ? sqlite_add_request(sqlite, &row, found) : result;
 }
 
@@ -281,7 +360,7 @@ static enum store_result sqlite_look_up_id(struct store *store, struct view tena
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
     struct sqlite_row row;
-    if (sqlite_transaction_lost(sqlite)) {
+    if (!sqlite_transaction_holds(sqlite)) {
         return STORE_FAILED;
     }
     int code = sqlite_row_find_id(sqlite, tenant, command_id, &row, &found->key);
@@ -297,7 +376,7 @@ static enum store_result sqlite_void_key(struct store *store, const struct store
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
     struct sqlite_row row;
-    enum store_result result = sqlite_see(sqlite, claim->tenant, claim->key, now_ms, &row, found);
+    enum store_result result = sqlite_see(sqlite, claim->tenant, claim->key, now_ms, &row, found, NULL);
     if (result == STORE_OK && store_may_write(claim) &&
         record_void(&found->record, claim->command_id, &claim->credential, retention, now_ms)) {
         result = sqlite_put(sqlite, claim, &row, found);
@@ -307,82 +386,10 @@ static enum store_result sqlite_void_key(struct store *store, const struct store
 
 /* --- housekeeping --- */
 
-/* Writes down what time has done to one row. */
-static int sqlite_age(struct sqlite_store *sqlite, struct sqlite_row *row, int64_t now_ms, struct store_sweep *sweep)
-{
-    enum record_state state_before = row->record.state;
-    row->record.state = record_state_at(&row->record, now_ms);
-    store_note_move(&sqlite->store, state_before, row->record.state);
-    if (row->record.state == RECORD_ABSENT) {
-        store_window_close(&sqlite->store, &row->record);
-        sweep->forgotten++;
-        return sqlite_row_delete(sqlite, row);
-    }
-    bool changed;
-    int code = sqlite_row_update(sqlite, row, row->record.execution, &changed);
-    sweep->expired++;
-    return code == SQLITE_OK ? sqlite_response_delete(sqlite, row->row) : code;
-}
-
-static enum store_result sqlite_sweep(struct store *store, struct store_sweep *sweep, int64_t now_ms)
-{
-    struct sqlite_store *sqlite = sqlite_store_of(store);
-    unsigned count = 0;
-    if (sqlite_transaction_lost(sqlite)) {
-        return STORE_FAILED;
-    }
-    struct sqlite_row *rows = memory_new((sweep->limit + 1) * sizeof *rows);
-    int code = sqlite_row_oldest_due(sqlite, now_ms, &sweep->found_due_ms); /* first: known whatever fails then */
-    if (code == SQLITE_OK && sweep->found_due_ms != 0) {
-        code = sqlite_row_list_due(sqlite, now_ms, rows, sweep->limit, &count);
-    }
-    for (unsigned i = 0; i < count && code == SQLITE_OK; i++) {
-        code = sqlite_age(sqlite, &rows[i], now_ms, sweep);
-    }
-    free(rows);
-    sweep->more = count >= sweep->limit;
-    if (code == SQLITE_OK && sweep->more) {
-        code = sqlite_row_oldest_due(sqlite, now_ms, &sweep->left_due_ms);
-    }
-    return code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "sweep expired records", code);
-}
-
 static enum store_result sqlite_touch(struct store *store, int64_t now_ms)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
-    return sqlite_transaction_lost(sqlite) ? STORE_FAILED : sqlite_record_time(sqlite, now_ms);
-}
-
-/* Copies the log into the database, from this thread only: with one connection nothing is in the way, so the next
- * commit starts the log from its beginning again (docs/facts.md 16, 21b). */
-static enum store_result sqlite_idle(struct store *store)
-{
-    struct sqlite_store *sqlite = sqlite_store_of(store);
-    int64_t monotonic_ms = store->clock->monotonic_ms(store->clock->context);
-    if (!sqlite_place_holds(sqlite, monotonic_ms)) {
-        return STORE_UNCERTAIN;
-    }
-    bool due = sqlite->wal_pages >= CHECKPOINT_PAGES ||
-               (sqlite->wal_pages > 0 && monotonic_ms - sqlite->wal_written_ms >= CHECKPOINT_QUIET_MS);
-    if (!due || monotonic_ms < sqlite->checkpoint_again_ms) {
-        return STORE_OK;
-    }
-    int in_log = -1, copied = -1;
-    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
-    if (code == SQLITE_OK && in_log == copied) {
-        sqlite->wal_pages = 0;
-        return STORE_OK;
-    }
-    if (code == SQLITE_OK || sqlite_is_full(code)) {
-        sqlite->checkpoint_again_ms = monotonic_ms + CHECKPOINT_FULL_AGAIN_MS;
-        log_message(LOG_ERROR, "store",
-                    "the checkpoint copied %d of %d pages: %s; nothing is lost, the log grows, the next try is in %d s",
-                    copied, in_log, sqlite3_errstr(code), CHECKPOINT_FULL_AGAIN_MS / 1000);
-        return code == SQLITE_OK ? STORE_OK : STORE_FULL;
-    }
-    log_message(LOG_ERROR, "store", "the checkpoint failed: %s (%d); nothing more is stored, a restart reads the log",
-                sqlite3_errmsg(sqlite->db), code);
-    return STORE_UNCERTAIN;
+    return sqlite_transaction_holds(sqlite) ? sqlite_record_time(sqlite, now_ms) : STORE_FAILED;
 }
 
 void sqlite_store_free(struct sqlite_store *sqlite)
@@ -395,26 +402,10 @@ void sqlite_store_free(struct sqlite_store *sqlite)
     }
     lock_file_release(&sqlite->lock);
     key_index_free(sqlite->keys);
+    due_map_free(sqlite->due);
+    running_free(sqlite->running);
     sqlite_place_free(sqlite);
     free(sqlite);
-}
-
-/* Empties the log into the database. The lock file says `closing` before: a process killed between the two leaves an
- * empty log, and nothing is lost by it. False: the log is still needed, and must stay. */
-static bool sqlite_bring_home(struct sqlite_store *sqlite)
-{
-    if (sqlite->lock.state == LOCK_RUNNING && !sqlite_place_mark(sqlite, LOCK_CLOSING)) {
-        return false;
-    }
-    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    if (code == SQLITE_OK) {
-        (void) sqlite_place_mark(sqlite, LOCK_STOPPED);
-        return true;
-    }
-    log_message(LOG_ERROR, "store", "the last checkpoint failed: %s; the next start reads the log",
-                sqlite3_errmsg(sqlite->db));
-    (void) sqlite_place_mark(sqlite, LOCK_RUNNING);
-    return false;
 }
 
 static void sqlite_close(struct store *store)
@@ -430,7 +421,7 @@ static void sqlite_close(struct store *store)
         if (result != STORE_OK) {
             sqlite_rollback(store);
         }
-        home = result != STORE_UNCERTAIN && sqlite_bring_home(sqlite);
+        home = result != STORE_UNCERTAIN && sqlite_log_bring_home(sqlite);
     }
     if (!home) {
         /* The truth is in the log: closing must not touch it. */
@@ -451,6 +442,6 @@ const struct store_class sqlite_class = {
     .void_key = sqlite_void_key,
     .sweep = sqlite_sweep,
     .touch = sqlite_touch,
-    .idle = sqlite_idle,
+    .idle = sqlite_log_tend,
     .close = sqlite_close,
 };

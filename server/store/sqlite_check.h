@@ -8,6 +8,7 @@ struct checking {
     struct sqlite_store *sqlite; /* connection, statements, keys of meta; never a store that is open */
     struct buf *out;
     uint64_t findings;
+    int64_t running_from;                  /* below this row a command in progress has a response */
     uint64_t commands[RECORD_STATE_COUNT]; /* as they count, with a response that was recorded */
 };
 

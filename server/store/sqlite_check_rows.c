@@ -7,16 +7,15 @@
 #include <stdio.h>
 
 enum {
-    FINGERPRINT_BLOB_BYTES = sizeof(struct fingerprint), /* without padding: server/digest/fingerprint_make.c */
-    SQL_MAX = 1024
+    FINGERPRINT_BLOB_BYTES = sizeof(struct fingerprint) /* without padding: server/digest/fingerprint_make.c */
 };
 
-/* In the order in which check_read takes them. The last is of a response's own: the execution that it is the outcome of, where the table says so.
- * There a command that is stored as in progress counts as completed; else its row says what it is. */
+/* In the order in which check_read takes them. The last two are of its response: a command that is stored as in progress and has one
+ * of its execution is completed. */
 static const char commands_sql[] =
     "SELECT c.row_id, c.hash, c.tenant, c.key, c.command_id, c.state, c.execution, c.fingerprint, c.credential, "
     "c.cause,"
-    " c.tombstone, r.row_id, %s"
+    " c.tombstone, r.row_id, r.execution"
     " FROM commands AS c LEFT JOIN responses AS r ON r.row_id = c.row_id ORDER BY c.row_id";
 static const char lost_responses_sql[] =
     "SELECT r.row_id FROM responses AS r WHERE NOT EXISTS (SELECT 1 FROM commands AS c WHERE c.row_id = r.row_id)";
@@ -29,7 +28,7 @@ struct check_row {
     struct view hash, tenant, key, id, fingerprint, credential; /* until the statement goes on */
     int64_t state, execution, cause, tombstone;
     bool has_response;
-    int64_t response_execution; /* 0: the table does not say */
+    int64_t response_execution;
 };
 
 static struct view column_view(sqlite3_stmt *statement, int column)
@@ -117,14 +116,14 @@ static void check_record(struct checking *checking, const struct check_row *row)
 static int64_t check_response(struct checking *checking, const struct check_row *row)
 {
     long long number = row->row;
-    bool recorded = row->has_response && row->state == RECORD_IN_PROGRESS && row->response_execution != 0;
-    if (row->has_response && row->response_execution != 0 && row->response_execution != row->execution) {
+    bool recorded = row->state == RECORD_IN_PROGRESS && (row->has_response || row->row < checking->running_from);
+    if (row->has_response && row->response_execution != row->execution) {
         check_find(checking, "row %lld: its response is of execution %lld, and its command of %lld", number,
                    (long long) row->response_execution, (long long) row->execution);
     } else if (row->has_response && row->state != RECORD_COMPLETED && !recorded) {
         check_find(checking, "row %lld: it has a response, and its state is %s", number,
                    record_state_name((enum record_state) row->state));
-    } else if (!row->has_response && row->state == RECORD_COMPLETED) {
+    } else if (!row->has_response && (row->state == RECORD_COMPLETED || recorded)) {
         check_find(checking, "row %lld: it is completed, and its response is not there", number);
     }
     return recorded ? RECORD_COMPLETED : row->state;
@@ -167,11 +166,7 @@ static void check_end(struct checking *checking, sqlite3_stmt *statement, const 
 
 static void check_commands(struct checking *checking)
 {
-    char sql[SQL_MAX];
-    bool says = sqlite3_table_column_metadata(checking->sqlite->db, "main", "responses", "execution", NULL, NULL, NULL,
-                                              NULL, NULL) == SQLITE_OK;
-    (void) snprintf(sql, sizeof sql, commands_sql, says ? "r.execution" : "0");
-    sqlite3_stmt *statement = check_prepare(checking, sql);
+    sqlite3_stmt *statement = check_prepare(checking, commands_sql);
     while (sqlite3_step(statement) == SQLITE_ROW) {
         struct check_row row;
         check_read(statement, &row);
@@ -212,6 +207,9 @@ static bool check_twins(void *context, int64_t a, int64_t b)
 void check_rows(struct checking *checking)
 {
     checking->sqlite->keys = key_index_new();
+    if (!sqlite_meta_get_number(checking->sqlite, "oldest_running_row", &checking->running_from)) {
+        checking->running_from = 0;
+    }
     check_commands(checking);
     check_lost_responses(checking);
     struct twins twins = { checking, check_prepare(checking, same_key_sql) };

@@ -33,6 +33,7 @@ struct opening {
     bool there; /* there is a database file with something in it */
     bool fresh; /* there is nothing yet in the database */
     struct sqlite_store *sqlite;
+    struct sqlite_scan scan;
 };
 
 __attribute__((format(printf, 3, 4))) static bool open_refuse(struct opening *opening, int exit_code,
@@ -387,7 +388,7 @@ static bool open_start_time(struct opening *opening)
     int64_t last_ms = 0, last_wall_ms = 0, newest_ms = 0;
     if (!sqlite_meta_get_number(sqlite, "last_time_ms", &last_ms) ||
         !sqlite_meta_get_number(sqlite, "last_wall_ms", &last_wall_ms) ||
-        sqlite_row_newest_ms(sqlite, &newest_ms) != SQLITE_OK) {
+        sqlite_scan_newest_ms(sqlite, &newest_ms) != SQLITE_OK) {
         return open_refuse_code(opening, "reading its time", sqlite3_errmsg(sqlite->db));
     }
     int64_t ahead_ms = 0;
@@ -402,20 +403,17 @@ static bool open_start_time(struct opening *opening)
     return true;
 }
 
-/* The index of keys is kept in memory; two rows of one key would be two commands. */
-static bool open_index_keys(struct opening *opening)
+/* What is kept in memory about the rows; two rows of one key would be two commands. */
+static bool open_scan(struct opening *opening)
 {
     struct sqlite_store *sqlite = opening->sqlite;
-    const char *wrong = NULL;
-    sqlite->keys = key_index_new();
-    if (sqlite_row_index_all(sqlite, &wrong) != SQLITE_OK) {
+    if (sqlite_scan(sqlite, &opening->scan) != SQLITE_OK) {
         return open_refuse_code(opening, "reading its keys", sqlite3_errmsg(sqlite->db));
     }
-    if (wrong != NULL) {
-        return open_refuse(opening, STORE_EXIT_UNUSABLE,
-                           "it is damaged: %s. Keep a copy of it and of its -wal file, then restore a backup", wrong);
-    }
-    return true;
+    return opening->scan.wrong == NULL ||
+           open_refuse(opening, STORE_EXIT_UNUSABLE,
+                       "it is damaged: %s. Keep a copy of it and of its -wal file, then restore a backup",
+                       opening->scan.wrong);
 }
 
 /* Also the first durable write of this process: a disk that cannot be written to is found here. One that is full is
@@ -423,8 +421,8 @@ static bool open_index_keys(struct opening *opening)
 static bool open_recover(struct opening *opening)
 {
     struct sqlite_store *sqlite = opening->sqlite;
-    int64_t running = 0;
-    enum store_result result = sqlite_recover(sqlite, &opening->options->crash_retention, &running);
+    size_t running = opening->scan.count;
+    enum store_result result = sqlite_recover(sqlite, &opening->scan, &opening->options->crash_retention);
     char detail[256];
     (void) snprintf(detail, sizeof detail, "%s", sqlite3_errmsg(sqlite->db));
     if (result == STORE_FULL && running == 0) {
@@ -438,8 +436,8 @@ static bool open_recover(struct opening *opening)
     if (result == STORE_FULL) {
         return open_refuse(opening, STORE_EXIT_UNUSABLE,
                            "the disk is full: there is no room to record as unknown what was running when it stopped "
-                           "(commands: %lld). Nothing is lost. Free some space on the disk of %s and start again",
-                           (long long) running, opening->directory);
+                           "(commands: %zu). Nothing is lost. Free some space on the disk of %s and start again",
+                           running, opening->directory);
     }
     if (result != STORE_OK) {
         (void) open_refuse_code(opening, "making running commands unknown", detail);
@@ -462,7 +460,7 @@ static bool open_all(struct opening *opening)
         return false;
     }
     if ((!opening->fresh && !open_check_damage(opening)) || !open_read_identity(opening) || !open_start_time(opening) ||
-        !open_index_keys(opening) || !open_recover(opening)) {
+        !open_scan(opening) || !open_recover(opening)) {
         return false;
     }
     sqlite_pragma_describe(sqlite->db, info->description, sizeof info->description);
@@ -495,6 +493,7 @@ struct store *store_open_sqlite(const struct store_options *options, struct buf 
     }
     sqlite_library_hush(false);
     free(opening.directory);
+    free(opening.scan.running);
     *exit_code = opening.exit_code;
     return opened ? &opening.sqlite->store : NULL;
 }

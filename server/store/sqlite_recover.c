@@ -1,71 +1,59 @@
 /* sqlite_recover.c - what was running when the process ended is unknown from the next start on: a claim means "may have
- * been sent" (docs/contract.md section 6). Owns that one transaction; what a failure means for the start decides
- * sqlite_open.c. Used at start, before there are threads. */
+ * been sent" (docs/contract.md section 6). Owns that one transaction; which commands these are tells sqlite_scan.c, what a
+ * failure means for the start decides sqlite_open.c. Used at start, before there are threads. */
 #include "server/store/sqlite_store.h"
 
-#include "server/base/memory.h"
+#include <string.h>
 
-#include <stdlib.h>
-
-enum { RECOVER_CHUNK = 256 /* rows at once */ };
-
-static enum store_result recover_count(struct sqlite_store *sqlite, int64_t *running)
+static int recover_read(struct sqlite_store *sqlite, int64_t at, struct sqlite_row *row)
 {
-    sqlite3_stmt *statement = NULL;
-    int code =
-        sqlite3_prepare_v2(sqlite->db, "SELECT count(*) FROM commands WHERE due_ms IS NULL", -1, &statement, NULL);
-    code = code == SQLITE_OK ? sqlite3_step(statement) : code;
-    *running = code == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
-    (void) sqlite3_finalize(statement);
-    return code == SQLITE_ROW ? STORE_OK : sqlite_failed(sqlite, "count running commands", code);
+    sqlite3_stmt *statement = sqlite->statements[SQL_READ_ROW];
+    (void) sqlite3_bind_int64(statement, 1, at);
+    memset(row, 0, sizeof *row);
+    int code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        code = sqlite_row_read(statement, row) ? SQLITE_OK : SQLITE_CORRUPT;
+    }
+    int reset = sqlite3_reset(statement);
+    return reset != SQLITE_OK ? reset : code == SQLITE_DONE ? SQLITE_CORRUPT : code; /* the scan has seen it */
 }
 
-static enum store_result recover_row(struct sqlite_store *sqlite, struct sqlite_row *row,
-                                     const struct retention *retention, int64_t now_ms)
+static enum store_result recover_row(struct sqlite_store *sqlite, int64_t at, const struct retention *retention,
+                                     int64_t now_ms)
 {
     const struct record_outcome crash = { .kind = OUTCOME_UNKNOWN, .cause = CAUSE_CRASH };
+    struct sqlite_row row;
     bool changed = false;
-    enum record_state state_before = row->record.state;
-    if (!record_finish(&row->record, row->record.execution, &crash, retention, now_ms)) {
+    int code = recover_read(sqlite, at, &row);
+    if (code != SQLITE_OK) {
+        return sqlite_failed(sqlite, "read a running command", code);
+    }
+    enum record_state state_before = row.record.state;
+    if (!record_finish(&row.record, row.record.execution, &crash, retention, now_ms)) {
         return STORE_FAILED;
     }
-    int code = sqlite_row_update(sqlite, row, row->record.execution, &changed);
+    code = sqlite_row_update(sqlite, &row, row.record.execution, &changed);
     if (code != SQLITE_OK) {
         return sqlite_failed(sqlite, "make a running command unknown", code);
     }
-    store_note_move(&sqlite->store, state_before, row->record.state);
+    store_note_move(&sqlite->store, state_before, row.record.state);
     return changed ? STORE_OK : STORE_FAILED;
 }
 
-static enum store_result recover_rows(struct sqlite_store *sqlite, const struct retention *retention)
-{
-    struct sqlite_row *rows = memory_new(RECOVER_CHUNK * sizeof *rows);
-    int64_t now_ms = store_now(&sqlite->store);
-    unsigned count = 0;
-    enum store_result result = STORE_OK;
-    do {
-        int code = sqlite_row_list_running(sqlite, rows, RECOVER_CHUNK, &count);
-        result = code == SQLITE_OK ? STORE_OK : sqlite_failed(sqlite, "list running commands", code);
-        for (unsigned i = 0; result == STORE_OK && i < count; i++) {
-            result = recover_row(sqlite, &rows[i], retention, now_ms);
-        }
-    } while (result == STORE_OK && count == RECOVER_CHUNK);
-    free(rows);
-    return result;
-}
-
-enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct retention *retention, int64_t *running)
+enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct sqlite_scan *scan,
+                                 const struct retention *retention)
 {
     struct store *store = &sqlite->store;
+    int64_t now_ms = store_now(store);
     sqlite->full_told = true; /* who opens tells it, and better; the first commit that finds room takes it back */
-    *running = 0;
     enum store_result result = store_begin(store);
-    result = result == STORE_OK ? recover_count(sqlite, running) : result;
-    result = result == STORE_OK ? recover_rows(sqlite, retention) : result;
+    for (size_t i = 0; result == STORE_OK && i < scan->count; i++) {
+        result = recover_row(sqlite, scan->running[i], retention, now_ms);
+    }
     result = result == STORE_OK ? store_touch(store) : result;
     result = result == STORE_OK ? store_commit(store) : result;
     if (result == STORE_OK) {
-        store->info.recovered = (unsigned) *running;
+        store->info.recovered = (unsigned) scan->count;
     } else if (result == STORE_FULL) {
         store_rollback(store);
     }

@@ -5,8 +5,10 @@
 
 #include "server/digest/digest.h"
 #include "server/store/command_id.h"
+#include "server/store/due_map.h"
 #include "server/store/key_index.h"
 #include "server/store/lock_file.h"
+#include "server/store/running.h"
 #include "server/store/store.h"
 
 #include <sqlite3.h>
@@ -22,21 +24,22 @@ enum sqlite_statement {
     SQL_ROLLBACK,
     SQL_FIND_ROW, /* by row and hash */
     SQL_FIND_ID,  /* by row and command id */
-    SQL_ALL_KEYS,
+    SQL_READ_ROW,
+    SQL_READ_BLOCK,
+    SQL_SCAN,
     SQL_SAME_HASH,
     SQL_FIND_REQUEST,
     SQL_INSERT,
     SQL_UPDATE,
     SQL_DELETE,
-    SQL_DUE,
-    SQL_OLDEST_DUE,
-    SQL_RUNNING,
     SQL_RESPONSE_FIND,
+    SQL_RESPONSE_HEAD,
     SQL_RESPONSE_INSERT,
     SQL_RESPONSE_DELETE,
     SQL_META_GET,
     SQL_META_SET,
     SQL_NEWEST,
+    SQL_HIGHEST,
     SQL_STATEMENT_COUNT
 };
 
@@ -45,8 +48,12 @@ struct sqlite_store {
     sqlite3 *db;
     sqlite3_stmt *statements[SQL_STATEMENT_COUNT];
     struct lock_file lock;
-    struct key_index *keys;            /* which row holds a key */
-    int64_t next_row;                  /* of the next new record; only moves forward */
+    struct key_index *keys;  /* which row holds a key */
+    struct due_map *due;     /* where the sweep has work, and when */
+    struct running *running; /* claimed by this process, and without an outcome */
+    /* Of the next claim. Only goes up while the process runs, also over a rollback: whoever remembers a row never meets another command in it. */
+    int64_t next_row;
+    int64_t running_recorded;          /* oldest_running_row as it stands in meta, or more */
     char *path, *lock_path, *log_path; /* resolved; NULL until it is open */
     ino_t log_inode;                   /* 0: not seen yet */
     int64_t place_again_ms;            /* monotonic: of the next look at these files */
@@ -63,11 +70,13 @@ struct sqlite_store {
     int64_t checkpoint_again_ms;     /* monotonic: not before, after one that found the disk full */
 };
 
-/* A command as it stands in the table. */
+/* A command as it stands in the tables. */
 struct sqlite_row {
     int64_t row; /* 0: none */
     uint8_t hash[SQLITE_HASH_BYTES];
     struct record record;
+    int64_t
+        due_ms; /* in its row: of a command in progress (or completed since then) the earliest time at which the sweep may have work */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *store)
@@ -78,15 +87,39 @@ static inline struct sqlite_store *sqlite_store_of(struct store *store)
 /* sqlite.c */
 extern const struct store_class sqlite_class;
 void sqlite_store_free(struct sqlite_store *sqlite); /* closes what is open; no checkpoint of its own */
+bool sqlite_is_full(int code);
 /* Logs and classifies: STORE_FULL or STORE_FAILED. */
 enum store_result sqlite_failed(struct sqlite_store *sqlite, const char *tried, int code);
 enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms);
+/* False after FULL, IOERR or NOMEM, when SQLite may have undone the whole transaction by itself; whatever ran then would commit alone. */
+bool sqlite_transaction_holds(const struct sqlite_store *sqlite);
 
 /* sqlite_open.c defines store_open_sqlite of store.h. */
 
-/* sqlite_recover.c: makes unknown what was running (`*running` commands) and writes the store's time, in one
- * transaction. FULL: undone. Another error: the caller rolls back, once it has read SQLite's words. */
-enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct retention *retention, int64_t *running);
+/* sqlite_scan.c: what a start reads of every row. */
+struct sqlite_scan {
+    const char *wrong;  /* what nothing but damage explains; NULL: nothing */
+    int64_t *running;   /* rows that are in progress and have no response; the caller frees them */
+    size_t count, room; /* of these */
+};
+/* Makes and fills the index of keys and the map of what is due, counts the states, finds the next row. Of the rows in progress those from
+ * oldest_running_row on are looked up. SQLITE_OK, or what failed. */
+int sqlite_scan(struct sqlite_store *sqlite, struct sqlite_scan *scan);
+/* The newest time in the newest rows; 0 when there is none. */
+int sqlite_scan_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);
+
+/* sqlite_recover.c: makes those commands unknown that were running, and writes the store's time, in one transaction. FULL: undone. Another error: the
+ * caller rolls back, once it has read SQLite's words. */
+enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct sqlite_scan *scan,
+                                 const struct retention *retention);
+
+/* sqlite_log.c: `tend` is the operation `idle` of store.h. */
+enum store_result sqlite_log_tend(struct store *store);
+/* Empties the log, at the end. False: it is still needed, and must stay. */
+bool sqlite_log_bring_home(struct sqlite_store *sqlite);
+
+/* sqlite_sweep.c: the operation of store.h. */
+enum store_result sqlite_sweep(struct store *store, struct store_sweep *sweep, int64_t now_ms);
 
 /* sqlite_library.c. While this thread hushes it, its words go to debug: an open that is refused says why in our own. */
 void sqlite_library_start(void);
@@ -129,33 +162,47 @@ int sqlite_meta_set_text(struct sqlite_store *sqlite, const char *name, struct v
 bool sqlite_meta_make_identity(struct sqlite_store *sqlite, const struct store_identity_settings *identity,
                                int64_t wall_ms);
 
-/* sqlite_row.c: each returns SQLITE_OK, or what failed (SQLITE_CORRUPT for a row that no version wrote). */
+/* sqlite_row.c: each returns SQLITE_OK, or what failed (SQLITE_CORRUPT for a row that no version wrote). Records are whole: what a response tells of
+ * its command is in them. */
 void sqlite_row_hash(const struct sqlite_store *sqlite, struct view tenant, struct view key,
                      uint8_t hash[SQLITE_HASH_BYTES]);
-/* `row->row` is 0 when there is none; `at` 0: any row. `hash` is filled in every case. */
+/* `row->row` is 0 when there is none; `at` 0: any row. `hash` is filled in every case. `response` NULL: it is not wanted; else it is given of a
+ * completed command, and the caller frees it. */
 int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant, struct view key,
-                    struct sqlite_row *row);
+                    struct sqlite_row *row, struct stored_response **response);
 /* By the command's id, and only when it is this tenant's; `*key` is a copy that the caller frees. */
 int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
                        struct sqlite_row *row, char **key);
-/* Gives row->row and row->record.command_id, which belong together. */
+/* The row on which a statement stands that begins with a row's columns. False: no version of this program wrote it, and that was logged. */
+bool sqlite_row_read(sqlite3_stmt *statement, struct sqlite_row *row);
+enum {
+    SQLITE_ROW_STATE = 3,
+    SQLITE_ROW_DUE = 4,
+    SQLITE_ROW_COLUMNS = 18
+}; /* columns of such a statement, and how many */
+/* As a new row: gives row->row and row->record.command_id, which belong together. */
 int sqlite_row_insert(struct sqlite_store *sqlite, const struct store_claim *claim, struct sqlite_row *row);
 /* `*changed` is false when the row is not there as execution `execution` any more. */
 int sqlite_row_update(struct sqlite_store *sqlite, const struct sqlite_row *row, uint32_t execution, bool *changed);
+/* Its response as well. */
 int sqlite_row_delete(struct sqlite_store *sqlite, const struct sqlite_row *row);
-/* Up to `limit` rows that are due at `now_ms` (oldest first), or that are in progress. */
-int sqlite_row_list_due(struct sqlite_store *sqlite, int64_t now_ms, struct sqlite_row *rows, unsigned limit,
-                        unsigned *count);
-/* Since when the oldest row is due that is due at `now_ms`; 0: none is. One step into the index. */
-int sqlite_row_oldest_due(struct sqlite_store *sqlite, int64_t now_ms, int64_t *due_ms);
-int sqlite_row_list_running(struct sqlite_store *sqlite, struct sqlite_row *rows, unsigned limit, unsigned *count);
 int sqlite_row_request(struct sqlite_store *sqlite, const struct sqlite_row *row, char **request);
-/* Fills the index of keys, finds the next row, and counts the states. *wrong: what nothing but damage explains; NULL: nothing. */
-int sqlite_row_index_all(struct sqlite_store *sqlite, const char **wrong);
-/* The newest time in the newest rows; 0 when there is none. */
-int sqlite_row_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);
-int sqlite_response_find(struct sqlite_store *sqlite, const struct sqlite_row *row, struct stored_response **response);
-int sqlite_response_insert(struct sqlite_store *sqlite, int64_t row, struct view fields, struct view body);
+struct view sqlite_column_view(sqlite3_stmt *statement, int column);
+
+/* sqlite_response.c; results as above. */
+/* Completes the record of a row in progress that has a response; `response` as for sqlite_row_find. */
+int sqlite_response_join(struct sqlite_store *sqlite, struct sqlite_row *row, struct stored_response **response);
+/* The same from column `at` on of a statement that stands on the row; NULL there: it has none. */
+int sqlite_response_read(sqlite3_stmt *statement, int at, struct sqlite_row *row);
+enum {
+    SQLITE_RESPONSE_EXPIRES = 2,
+    SQLITE_RESPONSE_COLUMNS = 7
+}; /* columns of such a statement from there, and how many */
+int sqlite_response_there(struct sqlite_store *sqlite, int64_t row, bool *there);
+/* Of a completed record. `stored`: the state of the row that it belongs to. `*changed` is false when that row is not there in this state and execution,
+ * or has a response already: nothing is written then. */
+int sqlite_response_insert(struct sqlite_store *sqlite, const struct sqlite_row *row, enum record_state stored,
+                           struct view fields, struct view body, bool *changed);
 int sqlite_response_delete(struct sqlite_store *sqlite, int64_t row);
 
 #endif

@@ -77,6 +77,7 @@ struct store_claim {
     uint8_t command_id
         [COMMAND_ID_BYTES]; /* random; used when the record is new, by a store that makes no ids itself: found.record has the one that counts */
     int64_t run_ms_max; /* deadline of the claim from now */
+    int64_t ttl_ms;     /* of the retention that its completion will come with; 0: not known */
     bool may_wait;
     bool may_claim;   /* false (drain, limits): decide, but write nothing */
     bool any_payload; /* a status query: the fingerprint is not compared, and nothing is written */

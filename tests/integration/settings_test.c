@@ -633,7 +633,9 @@ static void play_downtime(int64_t hours)
         sql, sizeof sql,
         "UPDATE commands SET created_ms=created_ms-%lld, deadline_ms=deadline_ms-%lld, completed_ms=completed_ms-%lld,"
         " expires_ms=expires_ms-%lld, forget_ms=forget_ms-%lld, due_ms=due_ms-%lld;"
+        "UPDATE responses SET completed_ms=completed_ms-%lld, expires_ms=expires_ms-%lld, forget_ms=forget_ms-%lld;"
         "UPDATE meta SET value=value-%lld WHERE name IN ('last_time_ms','last_wall_ms','window_start_ms');",
+        (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000,
         (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000,
         (long long) hours * 3600000, (long long) hours * 3600000, (long long) hours * 3600000,
         (long long) hours * 3600000);

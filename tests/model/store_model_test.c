@@ -108,7 +108,7 @@ static void count_result(enum operation operation, const char *name)
 
 enum { SQLITE, MEMORY, STORES };
 
-/* The newest claim of each key and the one before, as the flow would remember them of each store. */
+/* The newest claim of each key and the one before, as the flow would remember them: until the process ends. */
 struct held {
     struct store_found now[STORES], before[STORES];
 };
@@ -164,7 +164,7 @@ static void compare_found(const struct store_found *a, const struct store_found 
     SAME(a->decision.state, b->decision.state);
     SAME(a->decision.differs, b->decision.differs);
     SAME(a->claimed, b->claimed);
-    SAME(a->row != 0, b->row != 0); /* each numbers its own */
+    SAME(a->row != 0, b->row != 0); /* each store counts its rows in its own way */
     compare_records(&a->record, &b->record);
     SAME(a->response != NULL, b->response != NULL);
     if (a->response != NULL) {
@@ -209,6 +209,7 @@ static void do_claim(enum operation operation, unsigned key)
     claim.may_claim = operation != CLAIM_UNALLOWED;
     claim.may_wait = below(2) == 0;
     claim.run_ms_max = 1 + below(3000);
+    claim.ttl_ms = below(3) * (1000 + FIXTURE_TTL_MS) / 2; /* not known; between both that there are; the longer one */
     next_id(claim.command_id);
     for (int i = 0; i < STORES; i++) {
         ck_assert_int_eq(store_claim_key(model.store[i], &claim, &found[i]), STORE_OK);
@@ -339,6 +340,8 @@ static void do_sweep(void)
     SAME(sweep[SQLITE].expired, sweep[MEMORY].expired);
     SAME(sweep[SQLITE].forgotten, sweep[MEMORY].forgotten);
     SAME(sweep[SQLITE].more, sweep[MEMORY].more);
+    SAME(sweep[SQLITE].found_due_ms, sweep[MEMORY].found_due_ms);
+    SAME(sweep[SQLITE].left_due_ms, sweep[MEMORY].left_due_ms);
     bool expired = sweep[MEMORY].expired > 0, forgotten = sweep[MEMORY].forgotten > 0;
     count_result(SWEEP, expired && forgotten ? "both" : expired ? "expired" : forgotten ? "forgotten" : "nothing");
     if (sweep[MEMORY].more) {
@@ -471,6 +474,11 @@ static void do_restart(bool crash)
     SAME(model.store[SQLITE]->info.recovered, recover_memory());
     SAME(store_now(model.store[SQLITE]), store_now(model.store[MEMORY]));
     compare_counts();
+    for (unsigned key = 0; key < KEYS; key++) {
+        for (int i = 0; i < STORES; i++) {
+            model.held[key].now[i].row = model.held[key].before[i].row = 0;
+        }
+    }
     model.recovered += model.store[SQLITE]->info.recovered;
     model.crashes += crash;
     model.reopens += !crash;

@@ -235,7 +235,7 @@ static const struct damage_row {
     { "DELETE FROM commands WHERE key = 'done'", "row 2: there is a response without a command\n", 1 },
     { "UPDATE commands SET row_id = 17592186044416 WHERE key = 'running'",
       "row 17592186044416: its number is out of range\n", 2 },
-    { "UPDATE commands SET row_id = -6 WHERE key = 'running'", "row -6: its number is out of range\n", 2 },
+    { "UPDATE commands SET row_id = -6 WHERE key = 'running'", "row -6: its number is out of range\n", 3 },
     { "DELETE FROM meta WHERE name = 'hash_key'", "meta: hash_key is missing, or has not 32 bytes\n", 1 },
     { "UPDATE meta SET value = x'01' WHERE name = 'id_key'", "meta: id_key is missing, or has not 16 bytes\n", 1 },
     { "UPDATE meta SET value = 'x' WHERE name = 'last_time_ms'", "meta: last_time_ms is missing, or not a number\n",

@@ -66,7 +66,6 @@ static const struct {
     { "UPDATE commands SET row_id = 0 WHERE key = 'done'", "number of a row is out of range" },
     { "UPDATE commands SET row_id = -7 WHERE key = 'done'", "number of a row is out of range" },
     { "UPDATE commands SET row_id = 17592186044416 WHERE key = 'done'", "number of a row is out of range" },
-    { "UPDATE commands SET due_ms = NULL WHERE key = 'done'", "making running commands unknown" },
     { "UPDATE commands SET fingerprint = x'01' WHERE key = 'running'", "making running commands unknown" },
     { "PRAGMA application_id = 7", "another application" },
     { "PRAGMA application_id = 0", "another application" },
@@ -116,9 +115,13 @@ END_TEST
 /* --- while it runs --- */
 
 static const char *const rows[] = {
-    "UPDATE commands SET fingerprint = x'01'", "UPDATE commands SET credential = x'01'",
-    "UPDATE commands SET state = 7",           "UPDATE commands SET state = 0",
-    "UPDATE commands SET state = -1",          "PRAGMA ignore_check_constraints = ON; UPDATE commands SET hash = x''",
+    "UPDATE commands SET fingerprint = x'01'",
+    "UPDATE commands SET credential = x'01'",
+    "UPDATE commands SET state = 7",
+    "UPDATE commands SET state = 0",
+    "UPDATE responses SET execution = 0",
+    "UPDATE commands SET state = -1",
+    "PRAGMA ignore_check_constraints = ON; UPDATE commands SET hash = x''",
 };
 
 START_TEST(a_row_that_cannot_be_right_is_neither_found_by_its_id_nor_swept)

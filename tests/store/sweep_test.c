@@ -356,25 +356,65 @@ END_TEST
 
 /* --- at what cost --- */
 
-/* Neither the batch nor the figure may read more than it is about. */
-START_TEST(what_is_due_is_found_by_an_index)
+/* How often a block of rows was read since the last look. */
+static int blocks_read(struct store *store)
 {
-    static const enum sqlite_statement looks[] = { SQL_DUE, SQL_OLDEST_DUE };
+    return sqlite3_stmt_status(sqlite_store_of(store)->statements[SQL_READ_BLOCK], SQLITE_STMTSTATUS_RUN, 1);
+}
+
+/* 1,100 records in rows 1 to 1100, which fall due a millisecond apart: blocks of 255, 256, 256, 256 and 77 rows. */
+START_TEST(a_sweep_reads_the_blocks_of_rows_whose_time_has_come_and_no_others)
+{
     struct store *store = open_store(0);
-    for (int i = 0; i < 2; i++) {
-        char sql[2048];
-        sqlite3_stmt *plan;
-        struct sqlite_store *sqlite = sqlite_store_of(store);
-        (void) snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", sqlite3_sql(sqlite->statements[looks[i]]));
-        ck_assert_int_eq(sqlite3_prepare_v2(sqlite->db, sql, -1, &plan, NULL), SQLITE_OK);
-        ck_assert_int_eq(sqlite3_step(plan), SQLITE_ROW);
-        const char *step = (const char *) sqlite3_column_text(plan, 3);
-        ck_assert_msg(strstr(step, "SEARCH commands USING ") != NULL &&
-                          strstr(step, "INDEX commands_due (due_ms<?)") != NULL,
-                      "%s", step);
-        ck_assert_int_eq(sqlite3_step(plan), SQLITE_DONE); /* no sorting, no second look */
-        ck_assert_int_eq(sqlite3_finalize(plan), SQLITE_OK);
+    fill(store, 1100); /* to 1001100 */
+    static const struct {
+        int64_t move_ms;
+        unsigned limit, expired;
+        bool more;
+        int64_t found_ms, left_ms;
+        int blocks;
+    } rows[] = {
+        { 8899, 10, 0, false, 0, 0, 0 },              /* nothing is due yet, and nothing is read */
+        { 1, 10, 1, false, 1010000, 0, 1 },           /* to 1010000 */
+        { 0, 10, 0, false, 0, 0, 0 },                 /* it is known when the next one is due */
+        { 4, 10, 4, false, 1010001, 0, 1 },           /* to 1010004 */
+        { 249, 300, 249, false, 1010005, 0, 1 },      /* to 1010253: but one of the first block */
+        { 2, 300, 2, false, 1010254, 0, 2 },          /* the last of the first block and the first of the second */
+        { 745, 100, 100, true, 1010256, 1010356, 1 }, /* to 1011000: a block holds more than the limit */
+        { 0, 700, 645, false, 1010356, 0, 3 },
+        { 98, 99, 98, false, 1011001, 0, 2 }, /* to 1011098 */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        move(rows[i].move_ms);
+        struct store_sweep sweep = fixture_sweep(store, rows[i].limit);
+        ck_assert_msg(sweep.expired == rows[i].expired && sweep.forgotten == 0 && sweep.more == rows[i].more &&
+                          sweep.found_due_ms == rows[i].found_ms && sweep.left_due_ms == rows[i].left_ms,
+                      "row %zu: expired %u, forgotten %u, more %d, found %lld, left %lld", i, sweep.expired,
+                      sweep.forgotten, sweep.more, (long long) sweep.found_due_ms, (long long) sweep.left_due_ms);
+        ck_assert_msg(blocks_read(store) == rows[i].blocks, "row %zu: other blocks than %d", i, rows[i].blocks);
     }
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
+/* A block is read by its row numbers alone: neither sorted nor searched. */
+START_TEST(a_block_of_rows_is_found_by_its_numbers)
+{
+    static const char *const steps[] = { "SEARCH commands USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+                                         "SEARCH responses USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN" };
+    struct store *store = open_store(0);
+    char sql[2048];
+    sqlite3_stmt *plan;
+    struct sqlite_store *sqlite = sqlite_store_of(store);
+    (void) snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", sqlite3_sql(sqlite->statements[SQL_READ_BLOCK]));
+    ck_assert_int_eq(sqlite3_prepare_v2(sqlite->db, sql, -1, &plan, NULL), SQLITE_OK);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(sqlite3_step(plan), SQLITE_ROW);
+        ck_assert_str_eq((const char *) sqlite3_column_text(plan, 3), steps[i]);
+    }
+    ck_assert_int_eq(sqlite3_step(plan), SQLITE_DONE);
+    ck_assert_int_eq(sqlite3_finalize(plan), SQLITE_OK);
     store_close(store);
     fixture_remove(directory);
 }
@@ -387,6 +427,7 @@ SUITE(store_sweep)
     CASE_LOOP(suite, the_figure_grows_with_time_while_records_are_left, 2);
     CASE(suite, a_sweep_that_finds_no_room_says_how_far_behind_it_is);
     CASE(suite, what_falls_behind_is_told_by_a_minute_of_growth_and_then_at_each_doubling);
-    CASE(suite, what_is_due_is_found_by_an_index);
+    CASE(suite, a_sweep_reads_the_blocks_of_rows_whose_time_has_come_and_no_others);
+    CASE(suite, a_block_of_rows_is_found_by_its_numbers);
     return suite;
 }

@@ -1,0 +1,62 @@
+/* sqlite_log.c - when the log is copied into the database, and what it means when that fails. Not: how the log is written (sqlite_gather.c), or which
+ * log belongs to a store (sqlite_place.c). One thread at a time. */
+#include "server/store/sqlite_store.h"
+
+#include "server/base/log.h"
+
+enum {
+    /* 16 MiB of log, or some 10,000 commands of a hundred that are always under way: less than one in a hundred meets a checkpoint. */
+    CHECKPOINT_PAGES = 4000,
+    CHECKPOINT_QUIET_MS = 2000,      /* a log at rest is brought home after this */
+    CHECKPOINT_FULL_AGAIN_MS = 10000 /* between tries on a full disk */
+};
+
+/* Copies the log into the database, from this thread only: with one connection nothing is in the way, so the next
+ * commit starts the log from its beginning again (docs/facts.md 16, 21b). */
+enum store_result sqlite_log_tend(struct store *store)
+{
+    struct sqlite_store *sqlite = sqlite_store_of(store);
+    int64_t monotonic_ms = store->clock->monotonic_ms(store->clock->context);
+    if (!sqlite_place_holds(sqlite, monotonic_ms)) {
+        return STORE_UNCERTAIN;
+    }
+    bool due = sqlite->wal_pages >= CHECKPOINT_PAGES ||
+               (sqlite->wal_pages > 0 && monotonic_ms - sqlite->wal_written_ms >= CHECKPOINT_QUIET_MS);
+    if (!due || monotonic_ms < sqlite->checkpoint_again_ms) {
+        return STORE_OK;
+    }
+    int in_log = -1, copied = -1;
+    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
+    if (code == SQLITE_OK && in_log == copied) {
+        sqlite->wal_pages = 0;
+        return STORE_OK;
+    }
+    if (code == SQLITE_OK || sqlite_is_full(code)) {
+        sqlite->checkpoint_again_ms = monotonic_ms + CHECKPOINT_FULL_AGAIN_MS;
+        log_message(LOG_ERROR, "store",
+                    "the checkpoint copied %d of %d pages: %s; nothing is lost, the log grows, the next try is in %d s",
+                    copied, in_log, sqlite3_errstr(code), CHECKPOINT_FULL_AGAIN_MS / 1000);
+        return code == SQLITE_OK ? STORE_OK : STORE_FULL;
+    }
+    log_message(LOG_ERROR, "store", "the checkpoint failed: %s (%d); nothing more is stored, a restart reads the log",
+                sqlite3_errmsg(sqlite->db), code);
+    return STORE_UNCERTAIN;
+}
+
+/* Empties the log into the database. The lock file says `closing` before: a process killed between the two leaves an
+ * empty log, and nothing is lost by it. False: the log is still needed, and must stay. */
+bool sqlite_log_bring_home(struct sqlite_store *sqlite)
+{
+    if (sqlite->lock.state == LOCK_RUNNING && !sqlite_place_mark(sqlite, LOCK_CLOSING)) {
+        return false;
+    }
+    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    if (code == SQLITE_OK) {
+        (void) sqlite_place_mark(sqlite, LOCK_STOPPED);
+        return true;
+    }
+    log_message(LOG_ERROR, "store", "the last checkpoint failed: %s; the next start reads the log",
+                sqlite3_errmsg(sqlite->db));
+    (void) sqlite_place_mark(sqlite, LOCK_RUNNING);
+    return false;
+}
