@@ -6,7 +6,9 @@ SAN     ?=
 comma   := ,
 OUT     := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
-PKGS    := libmicrohttpd sqlite3 libcjson libcurl libuv libsodium
+# libcurl: its headers only. nonbisd loads the library itself, and only to reach a handler by https.
+PKGS    := libmicrohttpd sqlite3 libcjson libuv libsodium
+HEADERS := libcurl
 VERSION := 0.1.0
 
 WARN    := -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -14,7 +16,7 @@ WARN    := -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prot
 HARDEN  := -fstack-protector-strong -fPIE $(if $(SAN),,-D_FORTIFY_SOURCE=2)
 OPT     := $(if $(SAN),-O1 -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all -Wno-format-truncation,-O2)
 CFLAGS  := $(WARN) $(OPT) -g $(HARDEN) -D_GNU_SOURCE -DNONBIS_VERSION='"$(VERSION)"' -I. -Iclient-sdk/include -I$(OUT)/gen \
-           $(shell pkg-config --cflags $(PKGS) 2>/dev/null) $(EXTRA_CFLAGS)
+           $(shell pkg-config --cflags $(PKGS) $(HEADERS) 2>/dev/null) $(EXTRA_CFLAGS)
 LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SAN),-fsanitize=$(SAN)) $(EXTRA_LDFLAGS)
 LDLIBS  := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread -lm
 
@@ -151,7 +153,7 @@ FUZZ_TARGETS := $(filter-out fuzz%,$(patsubst tests/proof/fuzz/%.c,%,$(wildcard 
 $(FUZZ_TARGETS:%=$(OUT)/target/%): $(OUT)/target/%: $(OUT)/obj/tests/proof/fuzz/%.o $(OUT)/obj/tests/proof/fuzz/fuzz.o $(OUT)/obj/tests/proof/fuzz/fuzz_head.o $(SDK_INSIDE) $(LIBRARY)
 	@mkdir -p $(@D)
 	@echo "ld $@"
-	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+	@$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) $(SDK_LDLIBS)
 
 ## fuzz           every reader under libFuzzer (./dev install-only proof); SECONDS=60 for each, F="key guard" those alone, SEED=n
 SECONDS ?= 60
@@ -344,7 +346,7 @@ $(OUT)/tests/$(1): $$(patsubst %.c,$(OUT)/obj/%.o,$$(call group_sources,$(1))) $
     $(if $(filter unit,$(1)),$$(HISTORY)) $(if $(filter integration,$(1)),$$(RUNS)) $(if $(filter model,$(1)),$$(LIFE_OBJECTS)) \
     $(if $(filter cli,$(1)),$$(CLI)) $(if $(filter client cli fuzz,$(1)),$$(SDK_INSIDE)) $$(LIBRARY)
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $$(shell pkg-config --libs check)
+	$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(if $(filter client cli fuzz libraries,$(1)),$$(SDK_LDLIBS)) $$(shell pkg-config --libs check)
 endef
 $(foreach group,$(GROUPS),$(eval $(call group_rule,$(group))))
 
@@ -375,4 +377,4 @@ $(OUT)/obj/server/store/migrate_sqlite.o: $(OUT)/gen/migrations_sqlite.h
 cflags:
 	@echo $(CFLAGS)
 ldlibs:
-	@echo $(LDFLAGS) $(LDLIBS) $(shell pkg-config --libs check)
+	@echo $(LDFLAGS) $(LDLIBS) $(SDK_LDLIBS) $(shell pkg-config --libs check)

@@ -102,7 +102,8 @@ static int check_addresses(const struct server *server, struct buf *errors)
     }
     buf_clear(&why);
     bool has_target = settings->upstream[0] != '\0';
-    if (has_target && !upstream_parse_url(settings->upstream, &target, &why)) {
+    if (has_target &&
+        !(upstream_parse_url(settings->upstream, &target, &why) && upstream_prepare(&target, NULL, &why))) {
         exit_code = tell_wrong(server, "upstream", &why, errors);
         has_target = false;
     }

@@ -1,6 +1,10 @@
-/* connection.h - one connection to the handler: made and secured by libcurl, its bytes are ours. Private to server/upstream.
+/* connection.h - one connection to the handler: somebody makes (and secures) it, its bytes are ours. Private to server/upstream.
  *
- * Every connection has an owner: the call that it carries, or the pool while it is kept. Owners are called from the loop only.
+ * There are two ways to make one. `http://` and `unix:` are sockets of our own (connection_plain.c); `https://` is libcurl's
+ * (connection_tls.c), which is loaded only where a handler is named so. Nobody else needs to know which.
+ *
+ * Every connection has an owner: the call that it carries, or the pool while it is kept. Owners are called from the loop only,
+ * never from inside a function of this header.
  *
  *   connection_open() -> opened() | failed()      then ready() whenever what was wanted is possible
  *
@@ -12,7 +16,7 @@
 #include "server/base/loop.h"
 #include "server/upstream/upstream.h"
 
-struct connections; /* all connections of one upstream: libcurl's multi handle on our loop */
+struct connections; /* all connections of one upstream */
 
 struct connection_owner {
     void (*opened)(void *context);
@@ -32,17 +36,16 @@ struct connection {
     enum upstream_lane lane; /* it never changes */
     int64_t usable_until_ms; /* while kept */
     struct upstream *pool;   /* while kept: whose it is */
-    /* private to connection.c */
+    /* private to connection*.c */
     struct connections *connections;
     const struct connection_owner *owner;
     void *context;
-    void *easy; /* libcurl's handle; added to its multi handle while the connection lives (docs/facts.md 6c) */
-    struct loop_watch *watch; /* NULL until it is connected */
-    char *error;              /* libcurl's words about a failure */
+    struct loop_watch *watch; /* there once it is made */
 };
 
+/* NULL, and a sentence in `error`: there is no way to make connections to this target. */
 struct connections *connections_new(struct loop *loop, const struct upstream_target *target,
-                                    const struct upstream_options *options);
+                                    const struct upstream_options *options, struct buf *error);
 void connections_free(struct connections *connections); /* every connection was closed before */
 
 /* "127.0.0.1:3000", "unix:/run/app.sock": for messages. */

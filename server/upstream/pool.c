@@ -7,8 +7,10 @@
 #include "server/base/log.h"
 #include "server/base/memory.h"
 #include "server/base/metrics.h"
+#include "server/upstream/curl_library.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     /* The handler's clock for an idle connection started earlier than ours, by the way of its last bytes to us. */
@@ -127,13 +129,23 @@ void pool_keep(struct upstream *upstream, struct connection *connection, int64_t
 
 /* --- the upstream --- */
 
+bool upstream_prepare(const struct upstream_target *target, const char *curl_library, struct buf *error)
+{
+    return strcmp(target->scheme, "https") != 0 || curl_library_load(curl_library, error) != NULL;
+}
+
 struct upstream *upstream_open(struct loop *loop, const struct upstream_options *options, struct buf *error)
 {
     struct upstream_target target;
     if (!upstream_parse_url(options->url, &target, error)) {
         return NULL;
     }
+    struct connections *connections = connections_new(loop, &target, options, error);
+    if (connections == NULL) {
+        return NULL;
+    }
     struct upstream *upstream = memory_new(sizeof *upstream);
+    upstream->connections = connections;
     upstream->loop = loop;
     upstream->idle_ms = options->idle_ms;
     upstream->response_header_max = options->response_header_max;
@@ -146,7 +158,6 @@ struct upstream *upstream_open(struct loop *loop, const struct upstream_options 
     list_init(&upstream->resting);
     loop_timer_init(&upstream->sweep, loop, pool_sweep, upstream);
     loop_timer_init(&upstream->wake, loop, call_drive_resting, upstream);
-    upstream->connections = connections_new(loop, &target, options);
     return upstream;
 }
 

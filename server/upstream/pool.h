@@ -6,8 +6,8 @@
 
 enum {
     UPSTREAM_LANES = 2,
-    /* One read of a response; shared by all calls of a loop. libcurl reads no more at once (CURLOPT_BUFFERSIZE, which costs each
-     * connection as much), and a read that fills it tells that there may be more. */
+    /* One read of a response; shared by all calls of a loop. A read that fills it tells that there may be more. libcurl reads no
+     * more at once (CURLOPT_BUFFERSIZE, which costs each connection as much). */
     UPSTREAM_READ_BYTES = 16 * 1024,
 };
 

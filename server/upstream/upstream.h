@@ -1,5 +1,6 @@
-/* upstream.h - connections to the handler and the one exchange on each (docs/contract.md section 6). libcurl makes and secures the
- * connection (CONNECT_ONLY: names, TCP, TLS, Unix sockets); the bytes on it are ours. One upstream per loop; its thread only.
+/* upstream.h - connections to the handler and the one exchange on each (docs/contract.md section 6). Connections by http:// and unix:
+ * are our own; those by https:// are made and secured by libcurl (CONNECT_ONLY), which is loaded for them alone. The bytes on all of
+ * them are ours. One upstream per loop; its thread only.
  *
  * One call is one send: never repeated, whatever happens. Two lanes never share a kept connection: protected commands and
  * pass-through. A kept connection is used again only when it is young (idle_ms, or less if the handler said so), its last answer
@@ -29,6 +30,8 @@ struct upstream_options {
     atomic_bool
         *distrusted;     /* shared by the loops of one server: bytes came behind a complete answer; NULL: not shared */
     const char *ca_file; /* PEM file of the authorities that an https handler is checked against; NULL: the system's */
+    const char
+        *curl_library; /* for https: the file of libcurl, or what the loader finds by that name; NULL: the system's */
 };
 
 struct upstream_figures {
@@ -42,7 +45,11 @@ struct upstream_target {
     unsigned port; /* 0 for unix */
 };
 bool upstream_parse_url(const char *url, struct upstream_target *target, struct buf *error);
+/* Loads what reaching it takes: libcurl for https. False and a sentence when that cannot be had: upstream_open would say the same.
+ * curl_library: as in the options. At start: one thread at a time. */
+bool upstream_prepare(const struct upstream_target *target, const char *curl_library, struct buf *error);
 
+/* NULL and a sentence when it cannot be: upstream_parse_url or upstream_prepare would say the same, or no descriptor is left. */
 struct upstream *upstream_open(struct loop *loop, const struct upstream_options *options, struct buf *error);
 /* Closes kept connections. No call may be running, so never from inside `end`. */
 void upstream_close(struct upstream *upstream);

@@ -1,63 +1,18 @@
 /* connect_test.c - making connections: what counts as "not sent", names, Unix sockets, TLS that fails, proxies of the environment,
- * and many at once. A getaddrinfo of our own stands in for the resolver: no test asks a real one. */
+ * and many at once. Names with several addresses: names_test.c. */
 #include "tests/upstream/probe.h"
+#include "tests/upstream/resolver.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
-#include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define DO(step)                                                                                                       \
     {                                                                                                                  \
         step, NULL, 0                                                                                                  \
     }
-
-/* --- names --- */
-
-static pthread_mutex_t resolver_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t resolver_changed = PTHREAD_COND_INITIALIZER;
-static bool resolver_asked, resolver_released;
-
-/* The library's threads find this one before the C library's: "missing.test" is no name, "slow.test" hangs. */
-int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result)
-{
-    if (node != NULL && strcmp(node, "missing.test") == 0) {
-        return EAI_NONAME;
-    }
-    if (node != NULL && strcmp(node, "slow.test") == 0) {
-        pthread_mutex_lock(&resolver_lock);
-        resolver_asked = true;
-        pthread_cond_broadcast(&resolver_changed);
-        while (!resolver_released) {
-            pthread_cond_wait(&resolver_changed, &resolver_lock);
-        }
-        pthread_mutex_unlock(&resolver_lock);
-        return EAI_NONAME;
-    }
-    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) = NULL;
-    *(void **) &real = dlsym(RTLD_NEXT, "getaddrinfo");
-    return real(node, service, hints, result);
-}
-
-static void resolver_wait_asked(void)
-{
-    pthread_mutex_lock(&resolver_lock);
-    while (!resolver_asked) {
-        pthread_cond_wait(&resolver_changed, &resolver_lock);
-    }
-    pthread_mutex_unlock(&resolver_lock);
-}
-
-static void resolver_release(void)
-{
-    pthread_mutex_lock(&resolver_lock);
-    resolver_released = true;
-    pthread_cond_broadcast(&resolver_changed);
-    pthread_mutex_unlock(&resolver_lock);
-}
 
 static void expect_not_sent(struct probe *probe, struct probe_call *call, const char *says)
 {
@@ -100,18 +55,19 @@ START_TEST(a_name_that_is_not_known_sent_nothing)
 }
 END_TEST
 
-/* libcurl waits for its resolver's thread when it gives a name up, unless it is told not to: the loop would stand still. */
+/* Nobody can end a thread that hangs in the resolver, and nobody may wait for it. */
 START_TEST(a_resolver_that_hangs_does_not_stop_the_loop)
 {
     struct probe probe = { .peer = NULL };
     struct probe_call call = { .deed = PROBE_NOTHING };
     struct upstream_options options = probe_options();
     options.connect_timeout_ms = _i == 0 ? 50 : 60000;
+    resolver_hold();
     probe_open_at(&probe, options, "http://slow.test:3000");
     probe_start(&probe, &call, UPSTREAM_PROTECTED, PROBE_POST("0", ""));
     (void) loop_run_once(probe.loop, false);
     (void) loop_run_once(probe.loop, false);
-    resolver_wait_asked();
+    resolver_wait_asked(1);
     if (_i == 0) {
         probe_wait(&call);
         expect_not_sent(&probe, &call,
@@ -188,6 +144,42 @@ START_TEST(a_failed_tls_handshake_sent_nothing)
 }
 END_TEST
 
+/* --- https takes a library, which nonbisd does without otherwise --- */
+
+static const struct {
+    const char *library, *says;
+} no_library[] = {
+    { "/nowhere/libcurl.so.4", "/nowhere/libcurl.so.4: cannot open shared object file: No such file or directory" },
+    { "/dev/null", "/dev/null: file too short" },
+    { "libm.so.6", "undefined symbol: curl_global_init" },
+};
+enum { NO_LIBRARY = sizeof no_library / sizeof no_library[0] };
+
+START_TEST(https_is_refused_when_the_library_cannot_be_used)
+{
+    struct buf error;
+    struct upstream_target target;
+    struct upstream_options options = probe_options();
+    struct loop *loop = loop_new();
+    options.url = "https://127.0.0.1:1";
+    options.curl_library = no_library[_i].library;
+    buf_init(&error, 1000);
+    ck_assert_ptr_null(upstream_open(loop, &options, &error));
+    buf_append_bytes(&error, "", 1);
+    ck_assert_msg(strstr(error.ptr, no_library[_i].says) != NULL, "it says \"%s\"", error.ptr);
+    ck_assert_ptr_nonnull(strstr(error.ptr, "\"https://\" needs libcurl, which cannot be used: "));
+    ck_assert_ptr_nonnull(strstr(error.ptr, "the package libcurl4"));
+    buf_clear(&error);
+    ck_assert(upstream_parse_url("https://h", &target, &error));
+    ck_assert(!upstream_prepare(&target, no_library[_i].library, &error));
+    ck_assert_uint_gt(error.len, 0);
+    ck_assert(upstream_parse_url("http://h", &target, &error));
+    ck_assert(upstream_prepare(&target, no_library[_i].library, &error)); /* nobody needs it */
+    buf_fini(&error);
+    loop_free(loop);
+}
+END_TEST
+
 /* --- other ways to the handler --- */
 
 START_TEST(a_handler_behind_a_unix_socket_is_reached)
@@ -213,12 +205,64 @@ END_TEST
 
 START_TEST(a_unix_socket_that_is_not_there_sent_nothing)
 {
+    static const struct {
+        const char *path, *says;
+    } rows[] = {
+        { "/tmp/nonbis-no-such-directory/x.sock",
+          "connect to unix:/tmp/nonbis-no-such-directory/x.sock: No such file or directory" },
+        { "/dev/null", "connect to unix:/dev/null: Connection refused" },
+        { "/dev/null/x.sock", "connect to unix:/dev/null/x.sock: Not a directory" },
+    };
     struct probe probe = { .peer = NULL };
     struct probe_call call = { .deed = PROBE_NOTHING };
-    probe_open_at(&probe, probe_options(), "unix:/tmp/nonbis-no-such-directory/x.sock");
+    char url[64];
+    (void) snprintf(url, sizeof url, "unix:%s", rows[_i].path);
+    probe_open_at(&probe, probe_options(), url);
     probe_exchange(&probe, &call, UPSTREAM_PROTECTED, PROBE_POST("0", ""));
-    expect_not_sent(&probe, &call, "connect to unix:/tmp/nonbis-no-such-directory/x.sock: ");
+    ck_assert_str_eq(call.reason, rows[_i].says);
+    expect_not_sent(&probe, &call, rows[_i].says);
     probe_close(&probe);
+}
+END_TEST
+
+/* One fills a queue of length 0 behind a listener that takes nobody. In the first round it stays so, in the second there is room
+ * before the time is over. */
+START_TEST(a_unix_socket_with_a_full_queue_is_waited_for)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    (void) snprintf(address.sun_path, sizeof address.sun_path, "/tmp/nonbis-crowd-%d.sock", (int) getpid());
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *) &address, sizeof address), 0);
+    ck_assert_int_eq(listen(listener, 0), 0);
+    int filler = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(filler, (struct sockaddr *) &address, sizeof address), 0);
+    struct probe probe = { .peer = NULL };
+    struct probe_call call = { .deed = PROBE_NOTHING };
+    struct upstream_options options = probe_options();
+    char url[120];
+    options.connect_timeout_ms = _i == 0 ? 50 : 60000;
+    (void) snprintf(url, sizeof url, "unix:%s", address.sun_path);
+    probe_open_at(&probe, options, url);
+    probe_start(&probe, &call, UPSTREAM_PROTECTED, PROBE_POST("0", ""));
+    if (_i == 0) {
+        probe_wait(&call);
+        expect_not_sent(&probe, &call, ": not made within connect_timeout (50 ms): the queue of the socket is full");
+    } else {
+        for (int i = 0; i < 5; i++) {
+            probe_turn(&probe);
+        }
+        ck_assert_uint_eq(probe_figures(&probe).connects, 0);
+        (void) close(accept(listener, NULL, NULL));
+        while (probe_figures(&probe).sent == 0) {
+            probe_turn(&probe);
+        }
+        upstream_abort(call.call);
+        probe_done(&call);
+    }
+    probe_close(&probe);
+    (void) close(filler);
+    (void) close(listener);
+    (void) unlink(address.sun_path);
 }
 END_TEST
 
@@ -270,6 +314,39 @@ START_TEST(a_handler_that_speaks_first_was_sent_nothing_or_answers_garbage)
     ck_assert_uint_eq(peer_count_connections(probe.peer), 1);
     probe_done(&call);
     probe_close(&probe);
+}
+END_TEST
+
+/* The kernel has made the connection before the loop hears of it: what the handler does meanwhile is there when we look. Index 0: it
+ * speaks, 1: it closes. */
+START_TEST(a_connection_is_looked_at_before_the_request_is_sent)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *) &address, len), 0);
+    ck_assert_int_eq(listen(listener, 8), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *) &address, &len), 0);
+    struct probe probe = { .peer = NULL };
+    struct probe_call call = { .deed = PROBE_NOTHING };
+    char url[64];
+    (void) snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(address.sin_port));
+    probe_open_at(&probe, probe_options(), url);
+    probe_start(&probe, &call, UPSTREAM_PROTECTED, PROBE_POST("0", ""));
+    int taken = accept(listener, NULL, NULL);
+    ck_assert_int_ge(taken, 0);
+    if (_i == 0) {
+        ck_assert_int_eq(send(taken, "220 mail ready\r\n", 16, 0), 16);
+    } else {
+        (void) close(taken);
+    }
+    probe_wait(&call);
+    expect_not_sent(&probe, &call, ": connected, but closed or spoken to before the request was sent");
+    probe_close(&probe);
+    if (_i == 0) {
+        (void) close(taken);
+    }
+    (void) close(listener);
 }
 END_TEST
 
@@ -327,11 +404,14 @@ SUITE(upstream_connect)
     CASE_LOOP(suite, a_resolver_that_hangs_does_not_stop_the_loop, 2);
     CASE(suite, a_connection_that_nobody_takes_is_given_up_in_time);
     CASE_LOOP(suite, a_failed_tls_handshake_sent_nothing, NO_TLS);
+    CASE_LOOP(suite, https_is_refused_when_the_library_cannot_be_used, NO_LIBRARY);
     CASE(suite, a_handler_behind_a_unix_socket_is_reached);
-    CASE(suite, a_unix_socket_that_is_not_there_sent_nothing);
+    CASE_LOOP(suite, a_unix_socket_that_is_not_there_sent_nothing, 3);
+    CASE_LOOP(suite, a_unix_socket_with_a_full_queue_is_waited_for, 2);
     CASE(suite, a_handler_named_localhost_is_reached);
     CASE(suite, proxy_variables_of_the_environment_are_ignored);
     CASE(suite, a_handler_that_speaks_first_was_sent_nothing_or_answers_garbage);
+    CASE_LOOP(suite, a_connection_is_looked_at_before_the_request_is_sent, 2);
     CASE(suite, two_hundred_calls_at_once_each_get_their_own_answer);
     return suite;
 }
