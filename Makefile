@@ -107,7 +107,7 @@ $(OUT)/tests/proof-runs: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/p
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(shell pkg-config --libs check)
 
-## proof-runs     kills, crash points, stops, overload, a flood of keys: the histories of their clients against what the contract promises
+## proof-runs     kills, crash points, stops, slow peers, overload, a flood of keys: the histories of their clients against what the contract promises
 proof-runs: all $(PROOF_PROGRAMS) $(OUT)/tests/proof-runs
 	@OUT=$(OUT) tests/run.sh proof-runs
 

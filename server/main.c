@@ -313,7 +313,7 @@ static int serve(struct server *server, struct buf *error)
     if (exit_code != 0) {
         return serve_not(server, exit_code, error);
     }
-    commons_init(&server->commons, &server->settings, server->store, clock_wall_ms() - store_now(server->store));
+    commons_init(&server->commons, &server->settings, server->store);
     stop_init(&server->stop, &server->shards);
     start_worker(server);
     if (shards_open(&server->shards, &server->commons, error)) {

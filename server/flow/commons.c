@@ -11,11 +11,10 @@
 
 enum { LATENCY_WEIGHT = 8 }; /* the newest answer counts for one of so many */
 
-void commons_init(struct commons *commons, const struct settings *settings, const struct store *store,
-                  int64_t store_offset_ms)
+void commons_init(struct commons *commons, const struct settings *settings, const struct store *store)
 {
     const uint8_t *id = store->info.store_id;
-    *commons = (struct commons){ .settings = settings, .store_offset_ms = store_offset_ms };
+    *commons = (struct commons){ .settings = settings, .store_offset_ms = store->told_offset_ms };
     commons->store = store->info;
     commons->live = store;
     commons->replays = replays_new();

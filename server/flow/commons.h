@@ -14,7 +14,7 @@ struct commons {
     const struct settings *settings;
     const struct store *live; /* for what is any thread's: its time, store_window_told */
     struct store_info store;
-    int64_t store_offset_ms; /* wall clock minus store time, at start: for times told to clients */
+    int64_t store_offset_ms; /* added to store time where a client is told a time (9.10) */
     struct store_worker *worker;
     char via_name[32];        /* this nonbis in Via: loops are found by it */
     char instance_prefix[16]; /* of request ids: "95e8ff43-" */
@@ -30,8 +30,7 @@ struct commons {
 };
 
 /* `worker` is set by the caller before the first request. */
-void commons_init(struct commons *commons, const struct settings *settings, const struct store *store,
-                  int64_t store_offset_ms);
+void commons_init(struct commons *commons, const struct settings *settings, const struct store *store);
 void commons_fini(struct commons *commons);
 
 /* One more that holds, or may get, a claim. False: it is over the tenant's quota, as `place` tells, or running_max are there already. */

@@ -428,6 +428,7 @@ struct store *store_open_memory(const struct store_options *options)
     const struct store_clock *clock = store_clock_or_system(options->clock);
     int64_t wall_ms = clock->wall_ms(clock->context);
     store_time_start(&memory->store, options, wall_ms, wall_ms, 0);
+    store_offset_start(&memory->store, NULL);
     info->window_start_ms = wall_ms;
     (void) snprintf(info->description, sizeof info->description, "memory, nothing survives the end of the process");
     return &memory->store;

@@ -105,6 +105,9 @@ enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms
     }
     if (code == SQLITE_DONE && !sqlite->ahead_recorded) {
         code = sqlite_meta_set_number(sqlite, "wall_ahead_ms", sqlite->store.wall_ahead_ms);
+        if (code == SQLITE_DONE) {
+            code = sqlite_meta_set_number(sqlite, "told_offset_ms", sqlite->store.told_offset_ms);
+        }
     }
     if (code == SQLITE_DONE) {
         code = sqlite_record_running(sqlite);

@@ -100,3 +100,10 @@ bool sqlite_meta_make_identity(struct sqlite_store *sqlite, const struct store_i
            sqlite_meta_set_number(sqlite, "last_time_ms", wall_ms) == SQLITE_DONE &&
            sqlite_meta_set_number(sqlite, "last_wall_ms", wall_ms) == SQLITE_DONE;
 }
+
+void sqlite_meta_start_offset(struct sqlite_store *sqlite)
+{
+    int64_t before_ms = 0;
+    bool known = sqlite_meta_get_number(sqlite, "told_offset_ms", &before_ms); /* not by an older version */
+    store_offset_start(&sqlite->store, known ? &before_ms : NULL);
+}

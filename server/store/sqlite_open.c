@@ -385,13 +385,12 @@ static bool open_read_identity(struct opening *opening)
 static bool open_start_time(struct opening *opening)
 {
     struct sqlite_store *sqlite = opening->sqlite;
-    int64_t last_ms = 0, last_wall_ms = 0, newest_ms = 0;
+    int64_t last_ms = 0, last_wall_ms = 0, newest_ms = 0, ahead_ms = 0;
     if (!sqlite_meta_get_number(sqlite, "last_time_ms", &last_ms) ||
         !sqlite_meta_get_number(sqlite, "last_wall_ms", &last_wall_ms) ||
         sqlite_scan_newest_ms(sqlite, &newest_ms) != SQLITE_OK) {
         return open_refuse_code(opening, "reading its time", sqlite3_errmsg(sqlite->db));
     }
-    int64_t ahead_ms = 0;
     if (!sqlite_meta_get_number(sqlite, "wall_ahead_ms", &ahead_ms)) { /* made by a version that did not keep it */
         ahead_ms = last_wall_ms - last_ms;
     }
@@ -400,6 +399,7 @@ static bool open_start_time(struct opening *opening)
     if (sqlite->store.time_base_ms < newest_ms) {
         sqlite->store.time_base_ms = newest_ms;
     }
+    sqlite_meta_start_offset(sqlite);
     return true;
 }
 

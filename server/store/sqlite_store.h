@@ -64,7 +64,7 @@ struct sqlite_store {
     sqlite3_int64 changes_before;    /* total changes when the transaction began */
     int64_t time_recorded_ms;        /* store time last written to meta */
     int64_t window_recorded_ms;      /* window_start_ms last written to meta */
-    bool ahead_recorded;             /* wall_ahead_ms of this start was written to meta */
+    bool ahead_recorded;             /* wall_ahead_ms and told_offset_ms of this start were written to meta */
     int wal_pages;                   /* not yet checkpointed */
     int64_t wal_written_ms;          /* monotonic: of the newest commit that wrote */
     int64_t checkpoint_again_ms;     /* monotonic: not before, after one that found the disk full */
@@ -161,6 +161,8 @@ int sqlite_meta_set_text(struct sqlite_store *sqlite, const char *name, struct v
 /* What makes a new store this one: random id and keys, the settings of identity, the time. Inside a transaction. */
 bool sqlite_meta_make_identity(struct sqlite_store *sqlite, const struct store_identity_settings *identity,
                                int64_t wall_ms);
+void sqlite_meta_start_offset(
+    struct sqlite_store *sqlite); /* store_offset_start, with what the starts before have left */
 
 /* sqlite_row.c: each returns SQLITE_OK, or what failed (SQLITE_CORRUPT for a row that no version wrote). Records are whole: what a response tells of
  * its command is in them. */

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { STORE_OFFSET_SLACK_MS = 2000 }; /* a wall clock that is found so far from where it was left was set */
+
 /* --- time --- */
 
 static int64_t system_wall_ms(void *context)
@@ -47,6 +49,14 @@ void store_time_start(struct store *store, const struct store_options *options, 
     int64_t ahead_ms = wall_ms - store->time_base_ms;
     store->wall_ahead_ms = ahead_ms > wall_ahead_ms ? ahead_ms : wall_ahead_ms;
     store->time_base_monotonic_ms = store->clock->monotonic_ms(store->clock->context);
+}
+
+void store_offset_start(struct store *store, const int64_t *before_ms)
+{
+    int64_t measured_ms = store->clock->wall_ms(store->clock->context) - store_now(store);
+    int64_t moved_ms = before_ms != NULL ? measured_ms - *before_ms : INT64_MAX;
+    bool was_set = moved_ms > STORE_OFFSET_SLACK_MS || moved_ms < -STORE_OFFSET_SLACK_MS;
+    store->told_offset_ms = was_set ? measured_ms : *before_ms;
 }
 
 int64_t store_now(const struct store *store)

@@ -158,10 +158,11 @@ struct store {
     struct store_info info;
     const struct store_clock *clock;
     int64_t time_base_ms, time_base_monotonic_ms;
-    int64_t wall_ahead_ms; /* the most that the wall clock was ahead of store time at any start of this store */
-    bool down;             /* an earlier operation was UNCERTAIN */
-    bool open;             /* between begin and commit or rollback */
-    bool broken;           /* an operation of this transaction was FAILED or FULL: it can only be rolled back */
+    int64_t wall_ahead_ms;  /* the most that the wall clock was ahead of store time at any start of this store */
+    int64_t told_offset_ms; /* wall clock minus store time, for the times that clients are told (9.10) */
+    bool down;              /* an earlier operation was UNCERTAIN */
+    bool open;              /* between begin and commit or rollback */
+    bool broken;            /* an operation of this transaction was FAILED or FULL: it can only be rolled back */
     struct store_fault fault[STORE_FAULT_COUNT];
     int64_t commit_us;                    /* how long the newest commit took */
     uint64_t records[RECORD_STATE_COUNT]; /* read it with store_records */
@@ -215,6 +216,9 @@ const struct store_clock *store_clock_or_system(const struct store_clock *clock)
  * now is right again has not advanced by that. A new store passes the wall clock for both times, and 0. */
 void store_time_start(struct store *store, const struct store_options *options, int64_t last_ms, int64_t last_wall_ms,
                       int64_t wall_ahead_ms);
+/* Behind it: what is added to store time where a client is told a time. The offset of the starts before (NULL: none is known) stays while the wall clock
+ * is where it was left, so that a record tells the same time over restarts: to measure it anew would move it by some milliseconds. */
+void store_offset_start(struct store *store, const int64_t *before_ms);
 /* A record is no longer told: whatever was claimed up to its end may be forgotten. */
 void store_window_close(struct store *store, const struct record *forgotten);
 /* The transaction writes a record in state `to` over one in state `from`; ABSENT: there was none, or it is removed. */

@@ -335,6 +335,43 @@ START_TEST(rule_9_9_after_a_backup_was_restored_keys_claimed_since_are_executed_
 }
 END_TEST
 
+/* --- 9.10 --- */
+
+/* What the wall clock does while the server is off, and the end of the record as it is told from then on. */
+static const struct told_end {
+    int64_t wall_ms;
+    const char *field, *member;
+} told_ends[] = {
+    { -1, "Fri, 04 Jan 2030 00:00:00 GMT", "\"2030-01-04T00:00:00.000Z\"" },
+    { 3 * MOVED_HOUR, "Fri, 04 Jan 2030 00:00:00 GMT", "\"2030-01-04T00:00:00.000Z\"" }, /* that went by */
+    { -2000, "Fri, 04 Jan 2030 00:00:00 GMT", "\"2030-01-04T00:00:00.000Z\"" },
+    { -1, "Thu, 03 Jan 2030 23:59:57 GMT", "\"2030-01-03T23:59:57.999Z\"" }, /* now more than two seconds: it was set */
+    { 2001, "Fri, 04 Jan 2030 00:00:00 GMT", "\"2030-01-04T00:00:00.000Z\"" },
+    { 26 * MOVED_HOUR, "Fri, 04 Jan 2030 02:00:00 GMT", "\"2030-01-04T02:00:00.000Z\"" }, /* of 26 hours 24 count */
+};
+
+START_TEST(rule_9_10_a_record_is_told_with_the_same_times_over_restarts_unless_the_wall_clock_was_set)
+{
+    const char *const three_days[] = { "--set", "ttl=72h", NULL };
+    rig_start_at(&scene, "2030-01-01T00:00:00Z", three_days);
+    EXPECT(post("k", "x"), 200, "executed");
+    for (size_t i = 0; i < sizeof told_ends / sizeof told_ends[0]; i++) {
+        if (i % 2 == 0) {
+            ck_assert_int_eq(daemon_stop(&scene.nonbis), 0);
+        } else {
+            daemon_kill(&scene.nonbis);
+        }
+        clock_hand_step_wall(&scene.clock, told_ends[i].wall_ms);
+        rig_restart(&scene, three_days);
+        const struct http_answer *replay = post("k", "x");
+        EXPECT(replay, 200, "replayed");
+        EXPECT_FIELD(replay, "Idempotency-Expires", told_ends[i].field);
+        ck_assert_str_eq(member_of(get_status("k", ""), "expires_at"), told_ends[i].member);
+    }
+    scene_end();
+}
+END_TEST
+
 SUITE(contract_retention)
 {
     Suite *suite = suite_create("contract/09-retention");
@@ -354,5 +391,6 @@ SUITE(contract_retention)
     RULE_ALONE(suite, rule_9_9_files_that_vanish_under_a_running_server_end_it);
     RULE_ALONE(suite, rule_9_9_a_start_on_a_full_disk_works_and_refuses_new_commands_until_there_is_room);
     RULE_ALONE(suite, rule_9_9_after_a_backup_was_restored_keys_claimed_since_are_executed_again);
+    RULE_ALONE(suite, rule_9_10_a_record_is_told_with_the_same_times_over_restarts_unless_the_wall_clock_was_set);
     return suite;
 }

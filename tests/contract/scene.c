@@ -32,9 +32,10 @@ static const struct house routes = { "routes",
                                        "* /any/*", "--route", "PUT /Case", "--route",
                                        "POST /drop replay_drop=X-Secret,X-Other", NULL } };
 static const struct house tenants = { "tenants", { "--set", "tenant=header:X-Tenant", NULL } };
-static const struct house hasty = { "hasty",
-                                    { "--set", "answer_timeout=250ms", "--set", "hard_timeout=250ms", "--set",
-                                      "passthrough_timeout=250ms", NULL } };
+static char hasty_texts[3][32];
+static const struct house hasty = {
+    "hasty", { "--set", hasty_texts[0], "--set", hasty_texts[1], "--set", hasty_texts[2], NULL }
+};
 
 /* Of the process that all cases are children of. */
 static const struct house *entered;
@@ -109,6 +110,10 @@ void house_tenants(void)
 
 void house_hasty(void)
 {
+    static const char *const names[] = { "answer_timeout", "hard_timeout", "passthrough_timeout" };
+    for (int i = 0; i < 3; i++) {
+        (void) snprintf(hasty_texts[i], sizeof hasty_texts[i], "%s=%dms", names[i], 250 * suite_slowness());
+    }
     house_enter(&hasty);
 }
 

@@ -28,6 +28,12 @@ START_TEST(a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_are_neve
 }
 END_TEST
 
+START_TEST(a_slow_crowd_is_closed_in_time_and_everybody_else_is_served)
+{
+    run_slow_peers(40, 2, 4);
+}
+END_TEST
+
 SUITE(proof)
 {
     Suite *suite = suite_create("integration/proof");
@@ -35,5 +41,6 @@ SUITE(proof)
     CASE(suite, each_crash_point_leaves_what_it_must);
     CASE(suite, what_a_stopped_killed_or_left_side_had_begun_is_done_once);
     CASE(suite, a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_are_never_refused);
+    CASE(suite, a_slow_crowd_is_closed_in_time_and_everybody_else_is_served);
     return suite;
 }

@@ -1,6 +1,8 @@
 /* peer.c - see peer.h: listening, counting, waiting. script.c serves the connections. */
 #include "tests/peer/inside.h"
 
+#include "tests/support/suite.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -309,7 +311,7 @@ static bool peer_wait_count(struct peer *peer, const unsigned *count, unsigned w
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += PEER_DEADLINE_MS / 1000;
+    until.tv_sec += (time_t) (PEER_DEADLINE_MS / 1000) * suite_slowness();
     pthread_mutex_lock(&peer->lock);
     while (*count < wanted && pthread_cond_timedwait(&peer->changed, &peer->lock, &until) == 0) {
     }

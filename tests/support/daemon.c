@@ -121,7 +121,7 @@ bool daemon_try(struct daemon *daemon, const char *program, const char *const *a
     int watch = watch_log(daemon->log_path);
     daemon->pid = start_program(program, arguments, daemon->log_path);
     bool started = false;
-    for (int waited_ms = 0; waited_ms < DAEMON_DEADLINE_MS && !started; waited_ms += 20) {
+    for (int waited_ms = 0; waited_ms < DAEMON_DEADLINE_MS * suite_slowness() && !started; waited_ms += 20) {
         int status;
         bool ended = waitpid(daemon->pid, &status, WNOHANG) == daemon->pid;
         char *text = read_log(daemon->log_path);
@@ -278,7 +278,7 @@ bool daemon_wait_logged_times(const struct daemon *daemon, const char *text, int
 {
     int watch = watch_log(daemon->log_path);
     bool found = false;
-    for (int waited_ms = 0; waited_ms < DAEMON_DEADLINE_MS && !found; waited_ms += 20) {
+    for (int waited_ms = 0; waited_ms < DAEMON_DEADLINE_MS * suite_slowness() && !found; waited_ms += 20) {
         found = daemon_count_logged(daemon, text) >= times;
         if (!found) {
             wait_for_log(watch);

@@ -1,6 +1,8 @@
 /* http_client.c - see http_client.h. */
 #include "tests/support/http_client.h"
 
+#include "tests/support/suite.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -69,7 +71,7 @@ int http_connect(const char *address)
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((unsigned short) port) };
     inet_pton(AF_INET, host, &to.sin_addr);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const struct timeval deadline = { .tv_sec = CLIENT_DEADLINE_S };
+    const struct timeval deadline = { .tv_sec = (time_t) CLIENT_DEADLINE_S * suite_slowness() };
     int one = 1;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof deadline);

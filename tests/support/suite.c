@@ -68,6 +68,13 @@ unsigned suite_random_below(struct suite_random *random, unsigned bound)
     return suite_random_next(random) % bound;
 }
 
+int suite_slowness(void)
+{
+    const char *given = getenv("TEST_SLOWNESS");
+    long factor = given != NULL ? strtol(given, NULL, 10) : 1;
+    return factor >= 1 && factor <= 100 ? (int) factor : 1;
+}
+
 const char *suite_out(void)
 {
     const char *out = getenv("TEST_OUT");

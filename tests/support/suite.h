@@ -54,6 +54,10 @@ void suite_random_start(struct suite_random *random, unsigned seed);
 unsigned suite_random_next(struct suite_random *random);                  /* 32 bits */
 unsigned suite_random_below(struct suite_random *random, unsigned bound); /* 0 .. bound-1 */
 
+/* How many times slower than usual everything is (TEST_SLOWNESS; 1): under valgrind, which tools/run-valgrind says. Deadlines of tests, and durations
+ * that a test gives the server to be quick in, are multiplied by it. */
+int suite_slowness(void);
+
 /* Where the programs under test were built ("build"). */
 const char *suite_out(void);
 

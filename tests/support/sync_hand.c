@@ -52,7 +52,7 @@ void sync_hand_let_all(struct sync_hand *hand)
 void sync_hand_expect(struct sync_hand *hand)
 {
     uint32_t allowed = __atomic_load_n(&hand->syncs->allowed, __ATOMIC_ACQUIRE);
-    const struct timespec deadline = { .tv_sec = SYNC_DEADLINE_S };
+    const struct timespec deadline = { .tv_sec = (time_t) SYNC_DEADLINE_S * suite_slowness() };
     for (uint32_t arrived; (arrived = __atomic_load_n(&hand->syncs->arrived, __ATOMIC_ACQUIRE)) <= allowed;) {
         long code = syscall(SYS_futex, &hand->syncs->arrived, FUTEX_WAIT, arrived, &deadline, NULL, 0);
         ck_assert_msg(code == 0 || errno != ETIMEDOUT, "no sync began within %d s", SYNC_DEADLINE_S);

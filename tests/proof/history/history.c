@@ -187,20 +187,10 @@ void history_hash(struct view bytes, char hash[HISTORY_WORD_MAX])
 
 void history_hash_head(struct view head, char hash[HISTORY_WORD_MAX])
 {
-    static const char
-        *const
-            of_one_telling
-                [] = {
-                    "Date:",
-                    "Connection:",
-                    "Keep-Alive:",
-                    "Content-Length:",
-                    "Transfer-Encoding:",
-                    "Via:",
-                    "Idempotency-Status:",
-                    "Idempotent-Replayed:",
-                    "Idempotency-Expires:", /* by the wall clock, which each start measures anew, to the millisecond */
-                };
+    static const char *const of_one_telling[] = {
+        "Date:", "Connection:",         "Keep-Alive:",          "Content-Length:", "Transfer-Encoding:",
+        "Via:",  "Idempotency-Status:", "Idempotent-Replayed:",
+    };
     uint64_t sum = 0;
     while (head.len > 0) {
         const char *end = memmem(head.ptr, head.len, "\r\n", 2);

@@ -11,8 +11,10 @@ void run_killed_handler(unsigned count);            /* T7 */
 void run_client_gone(unsigned times);               /* T9, each phase so often */
 void run_slow_handler(unsigned count);              /* T11, so many of each kind */
 void run_drain(unsigned running, unsigned waiters); /* T12 */
-void run_overload(unsigned seconds);                /* T15 */
+void run_overload(unsigned rounds);                 /* T15 */
 void run_flood(unsigned rounds, bool timed);        /* T17; timed: the times of the others are judged */
 void run_paused_server(unsigned count, int ms);     /* T25, for so long */
+/* T31: `count` that never come to an end, beside so many `clients` and so many that are slow and do */
+void run_slow_peers(unsigned count, unsigned clients, unsigned slow);
 
 #endif

@@ -40,7 +40,7 @@ END_TEST
 
 START_TEST(overload_is_refused_at_once_and_work_goes_on)
 {
-    run_overload(4);
+    run_overload(5);
 }
 END_TEST
 
@@ -56,6 +56,12 @@ START_TEST(a_server_that_stood_still_beyond_a_deadline_does_nothing_twice)
 }
 END_TEST
 
+START_TEST(a_slow_crowd_is_closed_in_time_and_everybody_else_is_served)
+{
+    run_slow_peers(400, 8, 24);
+}
+END_TEST
+
 SUITE(runs)
 {
     Suite *suite = suite_create("proof/runs");
@@ -68,5 +74,6 @@ SUITE(runs)
     CASE_TIMEOUT(suite, overload_is_refused_at_once_and_work_goes_on, 120);
     CASE(suite, a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_hardly_notice);
     CASE(suite, a_server_that_stood_still_beyond_a_deadline_does_nothing_twice);
+    CASE(suite, a_slow_crowd_is_closed_in_time_and_everybody_else_is_served);
     return suite;
 }

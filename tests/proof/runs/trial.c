@@ -2,6 +2,8 @@
 #include "tests/proof/runs/trial.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -200,6 +202,71 @@ bool trial_attempt(struct trial *trial, const struct intent *intent, struct hist
     return write_down(trial, &event, told);
 }
 
+/* The slowness itself, no wait for anything. Ends early when the other side has ended. */
+static void linger(int fd, int ms)
+{
+    struct pollfd one = { .fd = fd, .events = POLLRDHUP };
+    (void) poll(&one, 1, ms);
+}
+
+static bool send_slowly(int fd, struct view bytes, int byte_ms)
+{
+    for (size_t i = 0; i < bytes.len; i++) {
+        if (!http_send(fd, bytes.ptr + i, 1)) {
+            return false;
+        }
+        linger(fd, byte_ms);
+    }
+    return true;
+}
+
+/* Reads to the end of the connection, and then has it understood as if it had come at once. */
+static struct http_answer receive_slowly(int fd, int byte_ms)
+{
+    int pair[2];
+    char byte;
+    struct buf bytes;
+    buf_init(&bytes, 16 * 1024);
+    while (recv(fd, &byte, 1, 0) == 1) {
+        buf_append_bytes(&bytes, &byte, 1);
+        struct pollfd one = { .fd = fd }; /* neither more bytes nor their end make it faster */
+        (void) poll(&one, 1, byte_ms);
+    }
+    ck_assert(!bytes.failed);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    ck_assert(bytes.len == 0 || http_send(pair[0], bytes.ptr, bytes.len));
+    close(pair[0]);
+    struct http_answer answer = http_receive(pair[1], false, NULL);
+    close(pair[1]);
+    buf_fini(&bytes);
+    return answer;
+}
+
+bool trial_attempt_slowly(struct trial *trial, const struct intent *intent, int byte_ms, struct history_event *told)
+{
+    char address[64];
+    struct buf request;
+    struct intent closing = *intent; /* the end of the connection is the end of the answer */
+    struct history_event event = { .kind = HISTORY_ATTEMPT };
+    closing.fields = "Connection: close\r\n";
+    begin(trial, &event, address);
+    write_request(&closing, &event, &request);
+    int fd = http_connect(address);
+    if (fd >= 0 && send_slowly(fd, buf_view(&request), byte_ms)) {
+        struct http_answer answer = receive_slowly(fd, byte_ms);
+        if (answer.status != 0 && answer.whole) {
+            note_answer(&event, &answer);
+            event.to = now_ns();
+        }
+        http_answer_free(&answer);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    buf_fini(&request);
+    return write_down(trial, &event, told);
+}
+
 void trial_attempt_and_leave(struct trial *trial, const struct intent *intent, enum trial_leave leave,
                              unsigned arrivals)
 {
@@ -219,32 +286,6 @@ void trial_attempt_and_leave(struct trial *trial, const struct intent *intent, e
     close(fd);
     buf_fini(&request);
     (void) write_down(trial, &event, NULL);
-}
-
-static void *crowd_run(void *context)
-{
-    struct trial_crowd *crowd = context;
-    unsigned i = __atomic_fetch_add(&crowd->next, 1, __ATOMIC_SEQ_CST);
-    (void) trial_attempt(crowd->trial, &crowd->intents[i], &crowd->told[i]);
-    return NULL;
-}
-
-void trial_crowd_begin(struct trial_crowd *crowd, struct trial *trial, const struct intent *intents,
-                       struct history_event *told, unsigned count)
-{
-    *crowd = (struct trial_crowd){ .trial = trial, .intents = intents, .told = told, .count = count };
-    crowd->threads = calloc(count, sizeof *crowd->threads);
-    for (unsigned i = 0; i < count; i++) {
-        ck_assert_int_eq(pthread_create(&crowd->threads[i], NULL, crowd_run, crowd), 0);
-    }
-}
-
-void trial_crowd_end(struct trial_crowd *crowd)
-{
-    for (unsigned i = 0; i < crowd->count; i++) {
-        pthread_join(crowd->threads[i], NULL);
-    }
-    free(crowd->threads);
 }
 
 static bool ask(struct trial *trial, struct history_event *event, const char *method, const char *target,

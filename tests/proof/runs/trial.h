@@ -47,6 +47,8 @@ void trial_end(struct trial *trial);
 bool trial_attempt(struct trial *trial, const struct intent *intent, struct history_event *told);
 bool trial_ask(struct trial *trial, const char *tenant, const char *key, struct history_event *told);
 bool trial_void(struct trial *trial, const char *tenant, const char *key, struct history_event *told);
+/* As trial_attempt, but the request is sent, and the answer read, a byte at a time, so far apart. */
+bool trial_attempt_slowly(struct trial *trial, const struct intent *intent, int byte_ms, struct history_event *told);
 /* Many at once, a thread each; `told[i]` is for `intents[i]`. Both arrays must stay until the end. */
 struct trial_crowd {
     struct trial *trial;
