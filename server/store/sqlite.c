@@ -143,6 +143,7 @@ static enum store_result sqlite_commit(struct store *store)
     if (code == SQLITE_DONE) {
         if (wrote) {
             sqlite->full_told = false;
+            sqlite->wal_commits++;
             sqlite->wal_written_ms = store->clock->monotonic_ms(store->clock->context);
         }
         if (sqlite->wal_pages > 0) { /* done at start, but where there was no room */

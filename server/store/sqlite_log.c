@@ -5,8 +5,11 @@
 #include "server/base/log.h"
 
 enum {
-    /* 16 MiB of log, or some 10,000 commands of a hundred that are always under way: less than one in a hundred meets a checkpoint. */
-    CHECKPOINT_PAGES = 4000,
+    /* Whoever meets a checkpoint waits for it: short ones often keep the slowest requests fastest (docs/performance.md). But not so often
+     * that large bodies would make them a part of every commit, and never a log without end. */
+    CHECKPOINT_PAGES = 500,
+    CHECKPOINT_COMMITS = 64,
+    CHECKPOINT_PAGES_MAX = 4000,
     CHECKPOINT_QUIET_MS = 2000,      /* a log at rest is brought home after this */
     CHECKPOINT_FULL_AGAIN_MS = 10000 /* between tries on a full disk */
 };
@@ -20,7 +23,8 @@ enum store_result sqlite_log_tend(struct store *store)
     if (!sqlite_place_holds(sqlite, monotonic_ms)) {
         return STORE_UNCERTAIN;
     }
-    bool due = sqlite->wal_pages >= CHECKPOINT_PAGES ||
+    bool due = (sqlite->wal_pages >= CHECKPOINT_PAGES && sqlite->wal_commits >= CHECKPOINT_COMMITS) ||
+               sqlite->wal_pages >= CHECKPOINT_PAGES_MAX ||
                (sqlite->wal_pages > 0 && monotonic_ms - sqlite->wal_written_ms >= CHECKPOINT_QUIET_MS);
     if (!due || monotonic_ms < sqlite->checkpoint_again_ms) {
         return STORE_OK;
@@ -28,7 +32,7 @@ enum store_result sqlite_log_tend(struct store *store)
     int in_log = -1, copied = -1;
     int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
     if (code == SQLITE_OK && in_log == copied) {
-        sqlite->wal_pages = 0;
+        sqlite->wal_pages = sqlite->wal_commits = 0;
         return STORE_OK;
     }
     if (code == SQLITE_OK || sqlite_is_full(code)) {

@@ -66,6 +66,7 @@ struct sqlite_store {
     int64_t window_recorded_ms;      /* window_start_ms last written to meta */
     bool ahead_recorded;             /* wall_ahead_ms and told_offset_ms of this start were written to meta */
     int wal_pages;                   /* not yet checkpointed */
+    int wal_commits;                 /* of this process, likewise */
     int64_t wal_written_ms;          /* monotonic: of the newest commit that wrote */
     int64_t checkpoint_again_ms;     /* monotonic: not before, after one that found the disk full */
 };
