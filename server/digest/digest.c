@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    RANDOM_POOL_BYTES = 512,
+    RANDOM_POOL_BYTES = 2048,
     SHORT_INPUT_MAX = 1024, /* tenant, key and their lengths, with room */
 };
 

@@ -59,7 +59,7 @@ static void request_destroy(struct edge_request *request)
 static void request_keep(struct edge_request *request)
 {
     struct list *spares = &request->edge->spares;
-    if (spares->count < SPARES_MAX && request->target_room <= SPARE_TARGET_MAX &&
+    if ((int) spares->count < SPARES_MAX && request->target_room <= SPARE_TARGET_MAX &&
         request->headers_room <= SPARE_HEADERS_MAX) {
         list_append(spares, &request->spare);
     } else {

@@ -71,7 +71,7 @@ static void exchange_free(struct exchange *x)
     free(x->body_copy);
     buf_fini(&x->response_body);
     buf_fini(&x->spill_wait);
-    if (flow->spares.count < SPARES_MAX && x->texts_room <= SPARE_BUF_MAX) {
+    if ((int) flow->spares.count < SPARES_MAX && x->texts_room <= SPARE_BUF_MAX) {
         list_append(&flow->spares, &x->node);
     } else {
         exchange_destroy(x);
