@@ -352,3 +352,61 @@ void key_index_undo(struct key_index *index)
         }
     }
 }
+
+/* --- many at once --- */
+
+enum {
+    LOAD_ROWS = 512, /* per part: 2 MiB in all */
+    LOAD_AHEAD = 12  /* rows whose slots are asked for before their turn */
+};
+
+struct key_index_load {
+    struct key_index *index;
+    struct {
+        uint64_t hash;
+        int64_t row;
+    } rows[PARTS][LOAD_ROWS];
+    unsigned counts[PARTS];
+};
+
+struct key_index_load *key_index_load_begin(struct key_index *index)
+{
+    struct key_index_load *load = memory_new(sizeof *load);
+    load->index = index;
+    return load;
+}
+
+static void load_flush(struct key_index_load *load, size_t at)
+{
+    const struct part *part = &load->index->parts[at];
+    for (unsigned i = 0; i < load->counts[at]; i++) {
+        if (part->homes > 0 && i + LOAD_AHEAD < load->counts[at]) {
+            uint64_t tag = tag_of(load->rows[at][i + LOAD_AHEAD].hash);
+            __builtin_prefetch(part->slots + home_of(part, (uint32_t) (tag >> TAG_LOW_BITS)), 1);
+        }
+        index_put(load->index, load->rows[at][i].hash, load->rows[at][i].row);
+    }
+    load->counts[at] = 0;
+}
+
+void key_index_load_add(struct key_index_load *load, const uint8_t hash[KEY_INDEX_HASH_BYTES], int64_t row)
+{
+    if (row < 1 || row > KEY_INDEX_ROW_MAX) {
+        abort(); /* as in key_index_add */
+    }
+    uint64_t first = hash_of(hash);
+    size_t at = first % PARTS;
+    load->rows[at][load->counts[at]].hash = first;
+    load->rows[at][load->counts[at]].row = row;
+    if (++load->counts[at] == LOAD_ROWS) {
+        load_flush(load, at);
+    }
+}
+
+void key_index_load_end(struct key_index_load *load)
+{
+    for (size_t at = 0; at < PARTS; at++) {
+        load_flush(load, at);
+    }
+    free(load);
+}

@@ -42,4 +42,11 @@ void key_index_undo(struct key_index *index);   /* back to what it was at the la
 /* For tests: how many slots a look-up of this hash reads. */
 size_t key_index_probes(const struct key_index *index, const uint8_t hash[KEY_INDEX_HASH_BYTES]);
 
+/* Many rows at once, as a start has them: parts are filled one after the other, so that the memory of one is at hand. What was given is in the index
+ * after key_index_load_end, which frees the load; no transaction knows of it, and nothing else may be done to the index meanwhile. */
+struct key_index_load;
+struct key_index_load *key_index_load_begin(struct key_index *index);
+void key_index_load_add(struct key_index_load *load, const uint8_t hash[KEY_INDEX_HASH_BYTES], int64_t row);
+void key_index_load_end(struct key_index_load *load);
+
 #endif

@@ -38,12 +38,13 @@ static int scan_in_progress(struct sqlite_store *sqlite, struct sqlite_scan *sca
     return code;
 }
 
-static int scan_row(struct sqlite_store *sqlite, struct sqlite_scan *scan, sqlite3_stmt *statement)
+static int scan_row(struct sqlite_store *sqlite, struct sqlite_scan *scan, struct key_index_load *load,
+                    sqlite3_stmt *statement)
 {
     int64_t row = sqlite3_column_int64(statement, 0);
-    struct view hash = sqlite_column_view(statement, 1), id = sqlite_column_view(statement, 2);
+    struct view hash = sqlite_column_view(statement, 1);
     int state = sqlite3_column_int(statement, 3);
-    if (hash.len != SQLITE_HASH_BYTES || id.len != COMMAND_ID_BYTES) {
+    if (hash.len != SQLITE_HASH_BYTES || sqlite3_column_bytes(statement, 2) != COMMAND_ID_BYTES) {
         return SQLITE_CORRUPT;
     }
     if (row < 1 || row > KEY_INDEX_ROW_MAX) {
@@ -51,8 +52,7 @@ static int scan_row(struct sqlite_store *sqlite, struct sqlite_scan *scan, sqlit
             "the number of a row is out of range (1 to 17592186044415), which no version of this program wrote";
         return SQLITE_OK;
     }
-    key_index_add(sqlite->keys, (const uint8_t *) hash.ptr, row);
-    key_index_settle(sqlite->keys);
+    key_index_load_add(load, (const uint8_t *) hash.ptr, row);
     due_map_lower(sqlite->due, row, sqlite3_column_int64(statement, 4));
     int code = state == RECORD_IN_PROGRESS ? scan_in_progress(sqlite, scan, row, &state) : SQLITE_OK;
     if (state > RECORD_ABSENT && state < RECORD_STATE_COUNT) { /* else the row is refused when it is read */
@@ -83,9 +83,11 @@ int sqlite_scan(struct sqlite_store *sqlite, struct sqlite_scan *scan)
     if (code != SQLITE_OK) {
         return code;
     }
+    struct key_index_load *load = key_index_load_begin(sqlite->keys);
     while (read == SQLITE_OK && scan->wrong == NULL && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        read = scan_row(sqlite, scan, statement);
+        read = scan_row(sqlite, scan, load, statement);
     }
+    key_index_load_end(load);
     int reset = sqlite3_reset(statement);
     if (scan->wrong != NULL) {
         return SQLITE_OK;

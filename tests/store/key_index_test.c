@@ -271,11 +271,50 @@ START_TEST(look_ups_stay_short_over_millions_of_adds_and_removes)
 }
 END_TEST
 
+/* Some parts get more than one piece of a load, all end with a piece that is not full. */
+START_TEST(what_was_loaded_is_there_like_what_was_added)
+{
+    enum { ADDED = 1000, LOADED = 200000 };
+    uint8_t(*hashes)[KEY_INDEX_HASH_BYTES] = calloc(ADDED + LOADED, sizeof *hashes);
+    struct suite_random random;
+    unsigned seed = suite_seed(), missed = 0;
+    struct key_index *index = key_index_new();
+    suite_random_start(&random, seed);
+    for (unsigned i = 0; i < ADDED + LOADED; i++) {
+        hash_next(&random, hashes[i]);
+    }
+    for (unsigned i = 0; i < ADDED; i++) {
+        key_index_add(index, hashes[i], i + 1);
+    }
+    key_index_settle(index);
+    struct key_index_load *load = key_index_load_begin(index);
+    for (unsigned i = ADDED; i < ADDED + LOADED; i++) {
+        key_index_load_add(load, hashes[i], i + 1);
+    }
+    key_index_load_end(load);
+    key_index_undo(index); /* undoes nothing of it */
+    ck_assert_uint_eq(key_index_count(index), 201000);
+    for (unsigned i = 0; i < ADDED + LOADED; i++) {
+        size_t cursor = 0;
+        int64_t row;
+        do {
+            row = key_index_next(index, hashes[i], &cursor);
+        } while (row != 0 && row != i + 1);
+        missed += row == 0 ? 1 : 0;
+    }
+    FIGURE("key index: seed=%u loaded=%d missed=%u", seed, LOADED, missed);
+    ck_assert_uint_eq(missed, 0);
+    key_index_free(index);
+    free(hashes);
+}
+END_TEST
+
 SUITE(key_index)
 {
     Suite *suite = suite_create("store/key_index");
     CASE(suite, it_holds_what_a_plain_list_holds_whatever_is_undone);
     CASE(suite, it_grows_and_finds_every_row);
+    CASE(suite, what_was_loaded_is_there_like_what_was_added);
     CASE(suite, the_largest_row_is_told_from_its_neighbours_and_from_the_tag);
     CASE(suite, twins_are_asked_for_each_pair_with_one_hash_and_for_no_other);
     CASE(suite, a_key_takes_21_bytes_at_most_whatever_their_number);
