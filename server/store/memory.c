@@ -244,7 +244,7 @@ static enum store_result memory_claim(struct store *store, const struct store_cl
     } else if (found->decision.verdict == VERDICT_FORWARD && store_may_write(claim)) {
         if (!record_claim(&found->record, claim->command_id, &claim->fingerprint, &claim->credential, claim->run_ms_max,
                           now_ms)) {
-            return STORE_FAILED;
+            return STORE_OK; /* its executions are used up: nobody may claim it */
         }
         memory_put(memory, claim, old, seen != NULL, found);
         found->claimed = true;

@@ -54,7 +54,9 @@ static void sqlite_memory_undo(struct sqlite_store *sqlite)
 static enum store_result sqlite_begin(struct store *store)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
-    int code = sqlite_statement_run(sqlite, SQL_BEGIN);
+    /* One may be left open by a rollback that had no memory. */
+    int code = sqlite_transaction_holds(sqlite) ? sqlite_statement_run(sqlite, SQL_ROLLBACK) : SQLITE_DONE;
+    code = code == SQLITE_DONE ? sqlite_statement_run(sqlite, SQL_BEGIN) : code;
     if (code != SQLITE_DONE) {
         return sqlite_failed(sqlite, "begin a transaction", code);
     }
@@ -125,6 +127,7 @@ static enum store_result sqlite_commit(struct store *store)
 {
     struct sqlite_store *sqlite = sqlite_store_of(store);
     if (!sqlite_transaction_holds(sqlite)) {
+        sqlite_rollback(store); /* of what is kept in memory */
         return STORE_FAILED;
     }
     bool wrote = sqlite3_total_changes64(sqlite->db) != sqlite->changes_before;
@@ -266,7 +269,7 @@ static enum store_result sqlite_claim(struct store *store, const struct store_cl
     }
     if (!record_claim(&found->record, claim->command_id, &claim->fingerprint, &claim->credential, claim->run_ms_max,
                       now_ms)) {
-        return STORE_FAILED;
+        return STORE_OK; /* its executions are used up: nobody may claim it */
     }
     return sqlite_put(sqlite, claim, &row, found);
 }

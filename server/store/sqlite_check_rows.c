@@ -10,12 +10,12 @@ enum {
     FINGERPRINT_BLOB_BYTES = sizeof(struct fingerprint) /* without padding: server/digest/fingerprint_make.c */
 };
 
-/* In the order in which check_read takes them. The last two are of its response: a command that is stored as in progress and has one
+/* In the order in which check_read takes them. The last three are of its response: a command that is stored as in progress and has one
  * of its execution is completed. */
 static const char commands_sql[] =
     "SELECT c.row_id, c.hash, c.tenant, c.key, c.command_id, c.state, c.execution, c.fingerprint, c.credential, "
     "c.cause,"
-    " c.tombstone, r.row_id, r.execution"
+    " c.tombstone, c.due_ms, c.expires_ms, c.forget_ms, r.row_id, r.execution, r.expires_ms"
     " FROM commands AS c LEFT JOIN responses AS r ON r.row_id = c.row_id ORDER BY c.row_id";
 static const char lost_responses_sql[] =
     "SELECT r.row_id FROM responses AS r WHERE NOT EXISTS (SELECT 1 FROM commands AS c WHERE c.row_id = r.row_id)";
@@ -26,9 +26,9 @@ static const char same_key_sql[] = "SELECT 1 FROM commands AS a, commands AS b W
 struct check_row {
     int64_t row;
     struct view hash, tenant, key, id, fingerprint, credential; /* until the statement goes on */
-    int64_t state, execution, cause, tombstone;
+    int64_t state, execution, cause, tombstone, due_ms, expires_ms, forget_ms;
     bool has_response;
-    int64_t response_execution;
+    int64_t response_execution, response_expires_ms;
 };
 
 static struct view column_view(sqlite3_stmt *statement, int column)
@@ -51,8 +51,12 @@ static void check_read(sqlite3_stmt *statement, struct check_row *row)
         .credential = column_view(statement, 8),
         .cause = sqlite3_column_int64(statement, 9),
         .tombstone = sqlite3_column_int64(statement, 10),
-        .has_response = sqlite3_column_type(statement, 11) != SQLITE_NULL,
-        .response_execution = sqlite3_column_int64(statement, 12),
+        .due_ms = sqlite3_column_int64(statement, 11),
+        .expires_ms = sqlite3_column_int64(statement, 12),
+        .forget_ms = sqlite3_column_int64(statement, 13),
+        .has_response = sqlite3_column_type(statement, 14) != SQLITE_NULL,
+        .response_execution = sqlite3_column_int64(statement, 15),
+        .response_expires_ms = sqlite3_column_int64(statement, 16),
     };
 }
 
@@ -129,6 +133,20 @@ static int64_t check_response(struct checking *checking, const struct check_row 
     return recorded ? RECORD_COMPLETED : row->state;
 }
 
+/* One that the sweep would come by too late, or never. Of a command in progress the time in its row may be too early (sqlite_store.h). */
+static void check_due(struct checking *checking, const struct check_row *row)
+{
+    bool runs = row->state == RECORD_IN_PROGRESS;
+    struct record record = { .state = (enum record_state) row->state,
+                             .expires_ms = row->expires_ms,
+                             .forget_ms = row->forget_ms };
+    int64_t due_ms = runs ? row->response_expires_ms : store_record_due(&record);
+    if (runs ? row->has_response && row->due_ms > due_ms : row->due_ms != due_ms) {
+        check_find(checking, "row %lld: the clean-up looks at it at %lld, and it is due at %lld", (long long) row->row,
+                   (long long) row->due_ms, (long long) due_ms);
+    }
+}
+
 static void check_row(struct checking *checking, const struct check_row *row)
 {
     if (row->row < 1 || row->row > KEY_INDEX_ROW_MAX) {
@@ -141,6 +159,7 @@ static void check_row(struct checking *checking, const struct check_row *row)
         return;
     }
     check_record(checking, row);
+    check_due(checking, row);
     checking->commands[check_response(checking, row)]++;
 }
 

@@ -26,7 +26,8 @@ enum store_result sqlite_log_tend(struct store *store)
     bool due = (sqlite->wal_pages >= CHECKPOINT_PAGES && sqlite->wal_commits >= CHECKPOINT_COMMITS) ||
                sqlite->wal_pages >= CHECKPOINT_PAGES_MAX ||
                (sqlite->wal_pages > 0 && monotonic_ms - sqlite->wal_written_ms >= CHECKPOINT_QUIET_MS);
-    if (!due || monotonic_ms < sqlite->checkpoint_again_ms) {
+    /* Nor over a transaction that a rollback without memory has left open: the next one ends it. */
+    if (!due || monotonic_ms < sqlite->checkpoint_again_ms || sqlite_transaction_holds(sqlite)) {
         return STORE_OK;
     }
     int in_log = -1, copied = -1;

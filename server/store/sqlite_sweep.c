@@ -22,7 +22,7 @@ struct sweeping {
     struct due_block
         blocks[BLOCKS_MAX]; /* that were read; their times: of the rows that this sweep leaves as they are */
     unsigned block_count;
-    bool more_blocks;    /* some whose time has come were not read */
+    int64_t unread_ms;   /* time of the first whose time has come and that was not read; 0: none */
     struct due_row *due; /* the oldest that were found, up to one over the limit; room for a block more */
     unsigned due_count;
 };
@@ -106,7 +106,7 @@ static int sweep_find(struct sweeping *sweeping)
             break;
         }
         if (sweeping->block_count == BLOCKS_MAX) {
-            sweeping->more_blocks = true;
+            sweeping->unread_ms = block.due_ms;
             break;
         }
         code = block_read(sweeping, block.number);
@@ -146,7 +146,10 @@ static int sweep_write(struct sweeping *sweeping)
         sweep->left_due_ms = left->due_ms;
         block_note(sweeping, left->row.row, left->due_ms);
     }
-    sweep->more = count >= sweep->limit || sweeping->more_blocks;
+    if (sweeping->unread_ms != 0 && (sweep->left_due_ms == 0 || sweeping->unread_ms < sweep->left_due_ms)) {
+        sweep->left_due_ms = sweeping->unread_ms;
+    }
+    sweep->more = count >= sweep->limit || sweeping->unread_ms != 0;
     for (unsigned i = 0; i < sweeping->block_count && code == SQLITE_OK; i++) {
         due_map_raise(sweeping->sqlite->due, sweeping->blocks[i].number, sweeping->blocks[i].due_ms);
     }

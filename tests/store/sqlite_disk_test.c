@@ -283,6 +283,31 @@ START_TEST(an_open_transaction_that_sqlite_undid_by_itself_takes_nothing_more)
 }
 END_TEST
 
+/* At the commit the last; what the store keeps in memory goes with it. */
+START_TEST(what_sqlite_undid_before_the_commit_is_not_remembered)
+{
+    struct store_options options = start(NULL);
+    struct store *store = fixture_open(&options);
+    struct store_found claimed = fixture_claim_now(store, "k", 1, 0), lost;
+    struct store_finish finish = fixture_finish("k", &claimed, OUTCOME_COMPLETED);
+    struct store_claim claim = fixture_claim("lost", 1, 0);
+    struct record after;
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_finish_command(store, &finish, &after), STORE_OK);
+    ck_assert_int_eq(store_claim_key(store, &claim, &lost), STORE_OK);
+    ck_assert_int_eq(sqlite3_exec(sqlite_store_of(store)->db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(store_commit(store), STORE_FAILED);
+    ck_assert_int_eq(fixture_state(store, "k"), RECORD_IN_PROGRESS);
+    ck_assert_int_eq(fixture_state(store, "lost"), RECORD_ABSENT);
+    ck_assert_uint_eq(key_index_count(sqlite_store_of(store)->keys), 1);
+    ck_assert_uint_eq(running_count(sqlite_store_of(store)->running), 1);
+    ck_assert_int_eq(fixture_finish_now(store, "k", &claimed, OUTCOME_COMPLETED), STORE_OK);
+    ck_assert_int_eq(fixture_state(store, "k"), RECORD_COMPLETED);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
 static int64_t count_rows(struct store *store, const char *table)
 {
     char sql[64];
@@ -450,6 +475,7 @@ SUITE(store_sqlite_disk)
     CASE(suite, a_checkpoint_that_fails_is_not_thrown_away);
     CASE_LOOP(suite, a_row_that_cannot_be_right_is_never_used, DAMAGE_ROWS);
     CASE(suite, an_open_transaction_that_sqlite_undid_by_itself_takes_nothing_more);
+    CASE(suite, what_sqlite_undid_before_the_commit_is_not_remembered);
     CASE(suite, what_has_expired_or_is_forgotten_leaves_the_tables);
     CASE(suite, a_key_costs_at_most_850_bytes_of_disk);
     CASE(suite, a_commit_writes_the_ends_of_two_tables_and_little_else);

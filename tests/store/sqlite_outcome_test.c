@@ -388,6 +388,33 @@ START_TEST(a_start_looks_up_the_newest_commands_alone)
 }
 END_TEST
 
+/* Numbers of executions never wrap around. Whose are used up is not forwarded, and whoever is in the same batch is. */
+START_TEST(a_command_whose_executions_are_used_up_is_not_claimed_and_disturbs_nobody)
+{
+    struct store_options options = start();
+    struct store *store = fixture_open(&options);
+    struct store_claim asked = fixture_claim("k", 1, 1), strangers = fixture_claim("stranger", 1, 1);
+    struct store_found found;
+    claim(store);
+    release(store);
+    ck_assert_int_eq(sqlite3_exec(sqlite_store_of(store)->db, "UPDATE commands SET execution = 4294967294", 0, 0, 0),
+                     SQLITE_OK);
+    claim(store);
+    ck_assert_uint_eq(held.record.execution, 4294967295);
+    release(store);
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_claim_key(store, &asked, &found), STORE_OK);
+    ck_assert(!found.claimed);
+    ck_assert_int_eq(store_claim_key(store, &strangers, &found), STORE_OK);
+    ck_assert(found.claimed);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    ck_assert_int_eq(fixture_state(store, "k"), RECORD_RELEASED);
+    ck_assert_int_eq(fixture_state(store, "stranger"), RECORD_IN_PROGRESS);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
 /* --- rows are counted up --- */
 
 START_TEST(a_row_is_not_used_twice_while_the_process_runs)
@@ -439,6 +466,7 @@ SUITE(store_sqlite_outcome)
     CASE_LOOP(suite, a_command_that_runs_again_in_an_old_row_is_unknown_after_a_crash, 2);
     CASE(suite, what_is_written_of_what_runs_is_right_whatever_is_undone);
     CASE(suite, a_start_looks_up_the_newest_commands_alone);
+    CASE(suite, a_command_whose_executions_are_used_up_is_not_claimed_and_disturbs_nobody);
     CASE(suite, a_row_is_not_used_twice_while_the_process_runs);
     CASE_LOOP(suite, a_response_without_a_command_is_nobodys, 2);
     return suite;

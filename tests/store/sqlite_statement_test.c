@@ -216,6 +216,38 @@ START_TEST(any_statement_of_an_operation_may_fail_and_then_nothing_of_it_is_ther
 }
 END_TEST
 
+/* As without memory: until there is some again the transaction stays open, and what it wrote may be seen by nobody. */
+START_TEST(a_rollback_that_fails_is_made_up_for_by_the_next_transaction)
+{
+    struct store_options options = start();
+    struct store *store = fixture_open(&options);
+    struct sqlite_store *sqlite = sqlite_store_of(store);
+    struct store_claim asked = fixture_claim("k", 1, 1);
+    struct store_found found;
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_claim_key(store, &asked, &found), STORE_OK);
+    fault_statement_arm(FAULT_RUN, 1);
+    store_rollback(store);
+    ck_assert(fault_statement_disarm());
+    ck_assert(sqlite_transaction_holds(sqlite));
+    sqlite->wal_pages = 4000; /* a checkpoint is due, which such a transaction keeps away */
+    ck_assert_int_eq(store_idle(store), STORE_OK);
+    fault_statement_arm(FAULT_RUN, 1); /* and again */
+    ck_assert_int_eq(store_begin(store), STORE_FAILED);
+    ck_assert(fault_statement_disarm());
+    ck_assert_int_eq(fixture_state(store, "k"), RECORD_ABSENT);
+    ck_assert_int_eq(store_idle(store), STORE_OK);
+    ck_assert_int_eq(sqlite->wal_pages, 0);
+    ck_assert(fixture_claim_now(store, "k", 1, 1).claimed);
+    crash(store);
+    store = fixture_open(&options);
+    ck_assert_int_eq(fixture_state(store, "k"), RECORD_UNKNOWN);
+    store_close(store);
+    remove_store();
+    fixture_remove(directory);
+}
+END_TEST
+
 /* --- opening --- */
 
 static const struct opening_row {
@@ -287,6 +319,7 @@ SUITE(store_sqlite_statement)
 {
     Suite *suite = suite_create("store/sqlite_statement");
     CASE_LOOP(suite, any_statement_of_an_operation_may_fail_and_then_nothing_of_it_is_there, DEEDS);
+    CASE(suite, a_rollback_that_fails_is_made_up_for_by_the_next_transaction);
     CASE_LOOP(suite,
               any_statement_of_an_opening_may_fail_and_then_it_is_refused_with_its_reason_and_opens_the_next_time,
               OPENING_ROWS);

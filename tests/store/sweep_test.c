@@ -398,6 +398,44 @@ START_TEST(a_sweep_reads_the_blocks_of_rows_whose_time_has_come_and_no_others)
 }
 END_TEST
 
+/* 40 records, each in a block of its own, which is more than one sweep reads: what it did not read is behind all the same. */
+START_TEST(a_sweep_says_how_far_behind_it_is_with_blocks_that_it_did_not_read)
+{
+    static const struct {
+        unsigned limit, expired;
+        bool more;
+        int64_t found_ms, left_ms;
+    } rows[] = {
+        { 100, 32, true, 1010000, 1010032 }, /* the limit is not met, and still there is more */
+        { 5, 5, true, 1010032, 1010037 },
+        { 100, 3, false, 1010037, 0 },
+    };
+    struct store *store = open_store(0);
+    for (int i = 0; i < 40; i++) {
+        char key[16];
+        struct record after;
+        (void) snprintf(key, sizeof key, "k-%d", i);
+        sqlite_store_of(store)->next_row = 1 + 256 * i;
+        struct store_found found = fixture_claim_now(store, key, 1, 0);
+        struct store_finish finish = fixture_finish(key, &found, OUTCOME_COMPLETED);
+        ck_assert_int_eq(store_begin(store), STORE_OK);
+        ck_assert_int_eq(store_finish_command(store, &finish, &after), STORE_OK);
+        ck_assert_int_eq(store_commit(store), STORE_OK);
+        move(1);
+    }
+    move(20000);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct store_sweep sweep = fixture_sweep(store, rows[i].limit);
+        ck_assert_msg(sweep.expired == rows[i].expired && sweep.more == rows[i].more &&
+                          sweep.found_due_ms == rows[i].found_ms && sweep.left_due_ms == rows[i].left_ms,
+                      "row %zu: expired %u, more %d, found %lld, left %lld", i, sweep.expired, sweep.more,
+                      (long long) sweep.found_due_ms, (long long) sweep.left_due_ms);
+    }
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
 /* A block is read by its row numbers alone: neither sorted nor searched. */
 START_TEST(a_block_of_rows_is_found_by_its_numbers)
 {
@@ -428,6 +466,7 @@ SUITE(store_sweep)
     CASE(suite, a_sweep_that_finds_no_room_says_how_far_behind_it_is);
     CASE(suite, what_falls_behind_is_told_by_a_minute_of_growth_and_then_at_each_doubling);
     CASE(suite, a_sweep_reads_the_blocks_of_rows_whose_time_has_come_and_no_others);
+    CASE(suite, a_sweep_says_how_far_behind_it_is_with_blocks_that_it_did_not_read);
     CASE(suite, a_block_of_rows_is_found_by_its_numbers);
     return suite;
 }
