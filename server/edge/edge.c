@@ -24,6 +24,8 @@ enum {
     POOL_INCREMENT = 512,   /* bytes by which the read buffer grows: small, since the reply head needs the rest */
     CONNECTIONS_SPARE = 64, /* closed ones that libmicrohttpd has not yet forgotten still count with it */
     SWEEPS_PER_DEADLINE = 8,
+    BUSY_REQUESTS = 24, /* so many wait for answers: the next turn is not far */
+    BUSY_PAUSE_MS = 1,
     SWEEP_MAX_MS = 1000,
 };
 
@@ -76,9 +78,18 @@ void edge_run_soon(struct edge *edge)
     }
 }
 
+/* A connection that was resumed and answered is read from at the next MHD_run, whether anything has come or not; where nothing has, it is
+ * entered into the epoll set, and taken out again when the next request suspends it. While many requests wait for answers and nothing else is
+ * under way the next turn comes soon, and mostly finds the next request there: it saves three system calls in ten. */
+static bool edge_may_pause(const struct edge *edge)
+{
+    return edge->suspended_count >= BUSY_REQUESTS && edge->suspended_count == edge->request_count && !edge->quiescing;
+}
+
 static void edge_run(struct edge *edge)
 {
     loop_timer_stop(&edge->soon);
+    loop_timer_stop(&edge->pause);
     ends_read(edge);
     (void) MHD_run(edge->daemon);
     edge_look_at_answered(edge);
@@ -86,7 +97,9 @@ static void edge_run(struct edge *edge)
     if (MHD_get_timeout(edge->daemon, &after_ms) != MHD_YES) {
         return;
     }
-    if (after_ms == 0) {
+    if (after_ms == 0 && edge_may_pause(edge)) {
+        loop_timer_start(&edge->pause, BUSY_PAUSE_MS);
+    } else if (after_ms == 0) {
         edge_run_soon(edge);
     } else if (!loop_timer_running(&edge->later)) {
         /* When it fires early, because connections were busy meanwhile, it is only started again. One millisecond more, because
@@ -250,6 +263,7 @@ struct edge *edge_new(struct loop *loop, const struct edge_options *options, con
     list_init(&edge->lingers);
     ends_open(edge);
     loop_timer_init(&edge->soon, loop, edge_on_soon, edge);
+    loop_timer_init(&edge->pause, loop, edge_on_soon, edge);
     loop_timer_init(&edge->later, loop, edge_on_soon, edge);
     loop_timer_init(&edge->sweep, loop, edge_on_sweep, edge);
     edge_start_sweep(edge);
@@ -308,6 +322,7 @@ void edge_free(struct edge *edge)
     request_free_spares(edge);
     linger_end_all(edge);
     loop_timer_stop(&edge->soon);
+    loop_timer_stop(&edge->pause);
     loop_timer_stop(&edge->later);
     loop_timer_stop(&edge->sweep);
     free(edge);

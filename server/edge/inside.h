@@ -30,6 +30,7 @@ struct edge {
     struct MHD_Daemon *daemon;
     struct loop_watch *watch; /* libmicrohttpd's epoll descriptor */
     struct loop_timer soon;   /* something was resumed: run in the next turn, which does not wait */
+    struct loop_timer pause;  /* the same in a moment */
     struct loop_timer later;  /* libmicrohttpd's own timeouts, and ours */
     struct list connections;  /* struct edge_connection, by start of what they wait for */
     struct list spares;       /* struct edge_request that have ended: used again */
@@ -41,6 +42,7 @@ struct edge {
     struct loop_timer sweep; /* looks for connections past their deadline */
     unsigned idle_s;
     unsigned request_count;          /* between head and gone */
+    unsigned suspended_count;        /* of these, waiting for an answer or for room */
     const struct sockaddr *adopting; /* inside edge_adopt only: whose connection libmicrohttpd is about to start */
     bool quiescing, freeing;
 };
@@ -138,6 +140,7 @@ void *request_on_uri(void *cls, const char *uri, struct MHD_Connection *mhd);
 enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
                                 const char *version, const char *upload, size_t *upload_len, void **slot);
 void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum MHD_RequestTerminationCode how);
+void request_suspend(struct edge_request *request); /* only inside a call about its connection */
 void request_resume(struct edge_request *request);
 /* Its client has closed its sending half: an answer that is on its way to libmicrohttpd still has to reach it. */
 void request_answer_before_end(struct edge_request *request);

@@ -73,8 +73,7 @@ ssize_t reply_stream_read(void *cls, uint64_t position, char *out, size_t room)
     if (stream->ended && stream->len == 0) {
         return MHD_CONTENT_READER_END_OF_STREAM;
     }
-    request->suspended = true;
-    MHD_suspend_connection(request->mhd);
+    request_suspend(request);
     return 0;
 }
 

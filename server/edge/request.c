@@ -178,15 +178,17 @@ void request_resume(struct edge_request *request)
         return;
     }
     request->suspended = false;
+    request->edge->suspended_count--;
     request->resuming = true;
     request_answer_before_end(request);
     MHD_resume_connection(request->mhd);
     edge_run_soon(request->edge);
 }
 
-static void request_suspend(struct edge_request *request)
+void request_suspend(struct edge_request *request)
 {
     request->suspended = true;
+    request->edge->suspended_count++;
     request->resuming = false;
     MHD_suspend_connection(request->mhd);
 }
@@ -366,6 +368,7 @@ void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, en
     }
     *slot = NULL;
     hangup_end(request);
+    edge->suspended_count -= request->suspended ? 1 : 0;
     request->connection->request = NULL;
     if (edge->options.head_deadline_ms > 0) {
         connection_set_deadline(request->connection, edge->options.client_idle_ms + edge->options.head_deadline_ms);
