@@ -90,7 +90,6 @@ static void edge_run(struct edge *edge)
 {
     loop_timer_stop(&edge->soon);
     loop_timer_stop(&edge->pause);
-    ends_read(edge);
     (void) MHD_run(edge->daemon);
     edge_look_at_answered(edge);
     MHD_UNSIGNED_LONG_LONG after_ms;

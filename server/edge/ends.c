@@ -1,6 +1,6 @@
 /* ends.c - which clients have closed their sending half. Owns an epoll descriptor that watches every connection for its end alone: libmicrohttpd
- * tells of an end only by closing, and does not look at all at a connection that is suspended. One call per turn of the loop asks for all
- * connections at once; asking each one (recv with MSG_PEEK, twice per request) cost a fortieth of a request. The loop's thread. */
+ * tells of an end only by closing, and does not look at all at a connection that is suspended. One call asks for all connections at once, in turns
+ * in which a request has ended; asking each one (recv with MSG_PEEK, twice per request) cost a fortieth of a request. The loop's thread. */
 #include "server/edge/inside.h"
 
 #include "server/base/log.h"
@@ -50,9 +50,6 @@ void ends_read(struct edge *edge)
         for (int i = 0; i < count; i++) {
             struct edge_connection *connection = events[i].data.ptr;
             connection->end_unseen = true;
-            if (connection->request != NULL) {
-                request_answer_before_end(connection->request);
-            }
         }
     } while (count == ENDS_AT_ONCE);
 }

@@ -101,7 +101,7 @@ struct edge_request {
     bool announced; /* head() was called, so gone() is due */
     bool inside;    /* a handler's event about this request is running */
     bool suspended;
-    bool resuming; /* was suspended; libmicrohttpd may not have come by since */
+    bool resuming; /* was suspended; libmicrohttpd has not called for it since */
     bool cut;
     bool close_after;          /* edge_close_after */
     bool more;                 /* edge_more was called inside part() */
@@ -129,7 +129,7 @@ void ends_open(struct edge *edge);
 void ends_close(struct edge *edge);
 void ends_watch(struct edge_connection *connection);
 void ends_forget(struct edge_connection *connection);
-void ends_read(struct edge *edge); /* what has come since the last time; tells the requests that it concerns */
+void ends_read(struct edge *edge); /* what has come since the last time */
 /* The client has closed its sending half, and everything it sent was read. As of the newest ends_read. */
 bool connection_has_read_all(const struct edge_connection *connection);
 
@@ -142,8 +142,7 @@ enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const cha
 void request_on_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum MHD_RequestTerminationCode how);
 void request_suspend(struct edge_request *request); /* only inside a call about its connection */
 void request_resume(struct edge_request *request);
-/* Its client has closed its sending half: an answer that is on its way to libmicrohttpd still has to reach it. */
-void request_answer_before_end(struct edge_request *request);
+void request_is_asked(struct edge_request *request); /* libmicrohttpd has called for it: a resume has done its work */
 void request_reset_connection(struct edge_request *request); /* RST */
 
 /* request_layout.c: `head_size` as libmicrohttpd counted it, from the method to behind the empty line. */

@@ -53,6 +53,7 @@ ssize_t reply_stream_read(void *cls, uint64_t position, char *out, size_t room)
     (void) position;
     struct edge_request *request = cls;
     struct reply_stream *stream = request->stream;
+    request_is_asked(request);
     if (request->cut) {
         return MHD_CONTENT_READER_END_WITH_ERROR;
     }

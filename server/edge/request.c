@@ -36,7 +36,6 @@ static struct edge_request *request_new(struct edge *edge)
         return memory_new(sizeof(struct edge_request));
     }
     struct edge_request *request = LIST_ITEM(node, struct edge_request, spare);
-    request_body_reuse(request);
     struct edge_request fresh = {
         .target = request->target,
         .target_room = request->target_room,
@@ -59,6 +58,7 @@ static void request_destroy(struct edge_request *request)
 static void request_keep(struct edge_request *request)
 {
     struct list *spares = &request->edge->spares;
+    request_body_reuse(request); /* a large room is not kept until somebody comes */
     if ((int) spares->count < SPARES_MAX && request->target_room <= SPARE_TARGET_MAX &&
         request->headers_room <= SPARE_HEADERS_MAX) {
         list_append(spares, &request->spare);
@@ -162,16 +162,9 @@ void request_reset_connection(struct edge_request *request)
     }
 }
 
-/* A resumed connection is read from before it is asked for its answer, and an end found there closes it without one: a client that
- * has closed its sending half would get nothing, although the request was carried out. Connections with a timeout of their own are
- * asked first, so such a client's gets one. */
-void request_answer_before_end(struct edge_request *request)
-{
-    if (request->resuming && !request->cut && connection_has_read_all(request->connection)) {
-        (void) MHD_set_connection_option(request->mhd, MHD_CONNECTION_OPTION_TIMEOUT, request->edge->idle_s + 1);
-    }
-}
-
+/* A resumed connection is read from before it is asked for its answer, and an end found there closes it without one: a client that closes
+ * its sending half, which it may do at any moment, would get nothing, although the request was carried out. Connections with a timeout of
+ * their own are asked first, so each has one from its resume until it was asked. */
 void request_resume(struct edge_request *request)
 {
     if (!request->suspended) {
@@ -180,16 +173,23 @@ void request_resume(struct edge_request *request)
     request->suspended = false;
     request->edge->suspended_count--;
     request->resuming = true;
-    request_answer_before_end(request);
+    (void) MHD_set_connection_option(request->mhd, MHD_CONNECTION_OPTION_TIMEOUT, request->edge->idle_s + 1);
     MHD_resume_connection(request->mhd);
     edge_run_soon(request->edge);
+}
+
+void request_is_asked(struct edge_request *request)
+{
+    if (request->resuming) {
+        request->resuming = false;
+        (void) MHD_set_connection_option(request->mhd, MHD_CONNECTION_OPTION_TIMEOUT, request->edge->idle_s);
+    }
 }
 
 void request_suspend(struct edge_request *request)
 {
     request->suspended = true;
     request->edge->suspended_count++;
-    request->resuming = false;
     MHD_suspend_connection(request->mhd);
 }
 
@@ -339,6 +339,7 @@ enum MHD_Result request_on_call(void *cls, struct MHD_Connection *mhd, const cha
     (void) mhd;
     (void) url;
     struct edge_request *request = *slot;
+    request_is_asked(request);
     if (request->cut) {
         return MHD_NO;
     }

@@ -59,6 +59,9 @@ void exchange_spill_begin(struct exchange *x, struct view bytes)
         x->told_status = x->status;
         x->spill_to_client =
             edge_reply_begin(x->client, x->status, buf_view(&out), x->reply_has_length, x->reply_length);
+        if (!x->spill_to_client) {
+            edge_reply_end(x->client); /* of the bare 500 that stands for it */
+        }
         buf_fini(&out);
     }
     if (x->spill_to_client) {

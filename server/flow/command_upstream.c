@@ -123,6 +123,7 @@ void exchange_forward(struct exchange *x)
         .head_method = view_equal(view_of(x->method), VIEW("HEAD")),
     };
     x->call = upstream_start(flow->upstream, &request, &call_events, x);
+    buf_reuse(bytes, 4 * LIMIT_CONNECTION_POOL, 4 * LIMIT_CONNECTION_POOL); /* a large one is not kept */
     if (x->route->answer_timeout_ms < x->route->hard_timeout_ms) {
         loop_timer_start(&x->answer_timer, x->route->answer_timeout_ms);
     }

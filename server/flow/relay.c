@@ -70,7 +70,9 @@ void relay_say(struct relay *r, enum result result, const char *why)
 
 void relay_wait_for_upstream(struct relay *r)
 {
-    loop_timer_start(&r->timer, r->flow->settings->passthrough_timeout_ms);
+    if (!r->gathering) { /* then the timer is the end of this turn, and relay_begin starts it for the handler */
+        loop_timer_start(&r->timer, r->flow->settings->passthrough_timeout_ms);
+    }
 }
 
 void relay_fail(struct relay *r, enum problem problem, const char *why)

@@ -3,6 +3,7 @@
 #include "tests/support/suite.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -137,6 +138,46 @@ START_TEST(an_end_that_comes_together_with_the_request_is_noticed)
     client_ask(&client, "", "GET", 200, "");
     ck_assert(client_sees_end(&client));
     client_close(&client);
+    stage_stop(&stage);
+}
+END_TEST
+
+static pthread_t reader;
+static bool armed; /* the reader's thread only */
+
+/* Stands for recv, which libmicrohttpd reads with. An end can come at any moment: here it comes when the connection is about to be read. */
+ssize_t recv_with_an_end(int fd, void *bytes, size_t len, int flags) __asm__("recv");
+ssize_t recv_with_an_end(int fd, void *bytes, size_t len, int flags)
+{
+    if ((flags & MSG_PEEK) == 0 && pthread_equal(pthread_self(), reader) && armed) {
+        armed = false;
+        (void) shutdown(sudden_fd, SHUT_WR); /* or the client has its answer, and has left */
+    }
+    return recvfrom(fd, bytes, len, flags, NULL, NULL);
+}
+
+static void answer_and_arm(struct stage *stage)
+{
+    reader = pthread_self();
+    armed = true;
+    stage_answer_parked(stage);
+}
+
+START_TEST(a_client_that_closes_its_sending_half_while_its_answer_is_handed_over_gets_it)
+{
+    struct stage stage;
+    struct client client, other;
+    stage_start(&stage);
+    client_connect(&other, &stage);
+    client_ask(&other, "GET /whole HTTP/1.1\r\nHost: h\r\n\r\n", "GET", 200, "");
+    client_connect(&client, &stage);
+    client_send(&client, "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+    stage_wait(&stage, "whole 2", 1);
+    sudden_fd = client.fd;
+    stage_call(&stage, answer_and_arm);
+    client_ask(&client, "", "POST", 200, "parked\n");
+    client_close(&client);
+    client_close(&other);
     stage_stop(&stage);
 }
 END_TEST
@@ -388,6 +429,7 @@ SUITE(edge_departure)
     CASE_LOOP(suite, a_client_that_closed_its_sending_half_still_gets_its_answer,
               sizeof half_closes / sizeof half_closes[0]);
     CASE(suite, an_end_that_comes_together_with_the_request_is_noticed);
+    CASE(suite, a_client_that_closes_its_sending_half_while_its_answer_is_handed_over_gets_it);
     CASE_LOOP(suite, requests_behind_one_another_are_answered_to_a_client_that_closed_its_sending_half,
               sizeof half_closed_pipelines / sizeof half_closed_pipelines[0]);
     CASE(suite, quiescing_closes_idle_connections_and_lets_parked_requests_be_answered);

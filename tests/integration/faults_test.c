@@ -340,6 +340,44 @@ START_TEST(a_client_that_leaves_changes_nothing_once_its_request_is_whole)
 }
 END_TEST
 
+/* Fields without a blank grow by one byte each on their way to the client: the head of an answer that the handler was allowed may then not fit
+ * beside that of a request with many fields. */
+START_TEST(a_streamed_answer_whose_head_cannot_be_sent_is_a_bare_500_and_nobody_waits_for_it)
+{
+    enum { ANSWER_FIELDS = 1210, REQUEST_FIELDS = 90, BODY_BYTES = 5000, TEXT_BYTES = 16 * 1024 };
+    static char answer[TEXT_BYTES], request[TEXT_BYTES];
+    static const struct peer_step script[] = { { PEER_BODY, NULL, 0 }, { PEER_SEND, answer, 0 }, PEER_END };
+    static const char *const more[] = { "--set", "response_keep_max=1KiB", NULL };
+    int at = snprintf(answer, TEXT_BYTES, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n", BODY_BYTES);
+    for (int i = 0; i < ANSWER_FIELDS; i++) {
+        at += snprintf(answer + at, TEXT_BYTES - (size_t) at, "%c:v\r\n", 'a' + i % 26);
+    }
+    (void) snprintf(answer + at, TEXT_BYTES - (size_t) at, "\r\n%0*d", BODY_BYTES, 0);
+    int len = snprintf(request, TEXT_BYTES,
+                       "POST /orders HTTP/1.1\r\nHost: test.example\r\nIdempotency-Key: k-1\r\nContent-Length: 2\r\n");
+    for (int i = 0; i < REQUEST_FIELDS; i++) {
+        len += snprintf(request + len, TEXT_BYTES - (size_t) len, "X-%02d: %025d\r\n", i, 0);
+    }
+    len += snprintf(request + len, TEXT_BYTES - (size_t) len, "\r\n{}");
+    struct rig rig;
+    rig_start(&rig, more);
+    peer_script_default(rig.peer, script);
+    int fd = http_connect(rig.address);
+    ck_assert(http_send(fd, request, (size_t) len));
+    struct http_answer bare = http_receive(fd, false, NULL);
+    RIG_EXPECT(bare, 500, "");
+    close(fd);
+    /* It was executed, and a smaller request is told so. */
+    struct http_answer again = http_request(rig.address, "POST", "/orders", "Idempotency-Key: k-1\r\n", "{}");
+    RIG_EXPECT(again, 200, "replayed");
+    ck_assert_uint_eq(peer_count_key(rig.peer, "k-1"), 1);
+    http_answer_free(&bare);
+    http_answer_free(&again);
+    ck_assert_int_eq(daemon_stop(&rig.nonbis), 0); /* the log has the error that the head did not fit */
+    peer_free(rig.peer);
+}
+END_TEST
+
 SUITE(faults)
 {
     Suite *suite = suite_create("integration/faults");
@@ -351,5 +389,6 @@ SUITE(faults)
     CASE(suite, an_answer_before_the_request_has_ended_is_unknown);
     CASE(suite, a_slow_handler_gives_still_running_and_its_outcome_is_recorded);
     CASE(suite, a_client_that_leaves_changes_nothing_once_its_request_is_whole);
+    CASE(suite, a_streamed_answer_whose_head_cannot_be_sent_is_a_bare_500_and_nobody_waits_for_it);
     return suite;
 }

@@ -5,8 +5,10 @@
 #include "tests/support/stream_client.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -277,6 +279,93 @@ START_TEST(the_beginning_of_an_answer_does_not_wait_for_its_end)
 }
 END_TEST
 
+/* A handler of the test's own on a Unix socket, whose queue is small and the same each time. */
+static int handler_listen(char *url, size_t size)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    (void) snprintf(address.sun_path, sizeof address.sun_path, "/tmp/nonbis-flow-%ld.sock", (long) getpid());
+    (void) snprintf(url, size, "unix:%s", address.sun_path);
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void) unlink(address.sun_path);
+    ck_assert_int_eq(bind(listener, (const struct sockaddr *) &address, sizeof address), 0);
+    ck_assert_int_eq(listen(listener, 8), 0);
+    return listener;
+}
+
+/* How many bytes wait for us, once it is so many for STILL_MS. */
+static int waiting_when_still(int fd)
+{
+    int before = -1, waiting = 0;
+    while (waiting == 0 || waiting != before) {
+        struct pollfd never = { .fd = -1 };
+        before = waiting;
+        (void) poll(&never, 1, STILL_MS);
+        ck_assert_int_eq(ioctl(fd, FIONREAD, &waiting), 0);
+    }
+    return waiting;
+}
+
+/* An upload of `len` bytes on a connection of its own; the handler has not read any of it yet. */
+static int upload_begin(const struct rig *rig, int listener, size_t len, int *handler)
+{
+    static char body[1024 * 1024];
+    char head[128];
+    int fd = http_connect(rig->address);
+    (void) snprintf(head, sizeof head, "PUT /x HTTP/1.1\r\n" HOST "Content-Length: %zu\r\n\r\n", len);
+    ck_assert(stream_send_text(fd, head) && http_send(fd, body, len));
+    *handler = accept(listener, NULL, NULL);
+    ck_assert_int_ge(*handler, 0);
+    return fd;
+}
+
+/* The handler reads on and begins its answer while nonbisd looks away: it finds both at once. */
+static void answer_while_the_end_of_the_upload_waits(const struct rig *rig, int client, int handler)
+{
+    static const char begin[] = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegin";
+    static char sink[BLOCK];
+    char head[1024];
+    (void) waiting_when_still(handler);
+    daemon_signal(&rig->nonbis, SIGSTOP);
+    while (recv(handler, sink, sizeof sink, MSG_DONTWAIT) > 0) {
+    }
+    ck_assert(http_send(handler, begin, sizeof begin - 1));
+    daemon_signal(&rig->nonbis, SIGCONT);
+    /* Whatever of the upload nonbisd still has is read away; there is no end of the answer. */
+    struct pollfd polled[] = { { .fd = client, .events = POLLIN }, { .fd = handler, .events = POLLIN } };
+    while ((polled[0].revents & POLLIN) == 0) {
+        ck_assert_msg(poll(polled, 2, PEER_DEADLINE_MS) > 0, "the client waits for the beginning of its answer");
+        (void) recv(handler, sink, sizeof sink, MSG_DONTWAIT);
+    }
+    stream_read_head(client, head, sizeof head);
+    ck_assert_ptr_nonnull(strstr(head, "Content-Length: 1000\r\n"));
+}
+
+/* Between what the handler's queue and nonbisd's own buffer hold lies the size at which the client has sent all, and the last piece still waits. */
+START_TEST(an_answer_that_begins_while_the_end_of_the_upload_waits_is_not_held_back)
+{
+    enum { OWN_BUFFER = 64 * 1024, STEP = 8 * 1024, STEPS = 6 };
+    char url[160];
+    int listener = handler_listen(url, sizeof url), handler;
+    const char *const more[] = { "--store", "memory", "--route", "POST /orders*", "--upstream", url, NULL };
+    struct rig rig;
+    rig_start(&rig, more);
+    int client = upload_begin(&rig, listener, 1024 * 1024 - 1, &handler);
+    size_t queue = (size_t) waiting_when_still(handler);
+    close(handler);
+    close(client);
+    FIGURE("the handler's queue holds %zu bytes", queue);
+    for (size_t step = 0; step < STEPS; step++) {
+        client = upload_begin(&rig, listener, queue + OWN_BUFFER + step * STEP, &handler);
+        answer_while_the_end_of_the_upload_waits(&rig, client, handler);
+        close(client);
+        close(handler);
+    }
+    (void) unlink(url + sizeof "unix:" - 1);
+    close(listener);
+    rig_end(&rig);
+}
+END_TEST
+
 SUITE(passthrough_flow)
 {
     Suite *suite = suite_create("integration/passthrough_flow");
@@ -286,5 +375,6 @@ SUITE(passthrough_flow)
     CASE(suite, a_client_that_does_not_read_holds_the_handler_back_and_not_the_memory_of_nonbisd);
     CASE(suite, bytes_that_drip_arrive);
     CASE(suite, the_beginning_of_an_answer_does_not_wait_for_its_end);
+    CASE(suite, an_answer_that_begins_while_the_end_of_the_upload_waits_is_not_held_back);
     return suite;
 }
