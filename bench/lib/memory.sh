@@ -52,7 +52,7 @@ measure_memory() {
 }
 
 # Replays and refusals, which leave nothing behind: what the process holds after a tenth of the time against what it holds at its
-# end. The keys are few, so that nothing else grows.
+# end. The keys are few, so that nothing else grows. Its own pages alone: its share of a library changes when another program ends.
 measure_soak() {
     local pid early late tenth=$((soak / 10))
     connections=64 body=200
@@ -62,9 +62,9 @@ measure_soak() {
     pid=${metered_of[nonbis]}
     seed nonbis
     wrk_run nonbis replay 0 "$tenth" >/dev/null
-    early=$(pss_kib "$pid")
+    early=$(anon_kib "$pid")
     wrk_run nonbis replay 0 $((soak - tenth)) >/dev/null
-    late=$(pss_kib "$pid")
+    late=$(anon_kib "$pid")
     memory_is soak_seconds "$soak"
     memory_is soak_growth "$(divide "$late" "$early" 3)"
     stop_alone
