@@ -305,6 +305,7 @@ START_TEST(a_field_that_cannot_be_sent_becomes_a_bare_500)
     stage_start(&stage);
     client_connect(&client, &stage);
     client_ask(&client, GET("/bad-field"), "GET", 500, "");
+    stage_wait(&stage, "gone delivered", 1);
     ck_assert(!stage.last_reply_good);
     client_close(&client);
     stage_stop(&stage);
