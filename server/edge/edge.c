@@ -80,7 +80,7 @@ void edge_run_soon(struct edge *edge)
 
 /* A connection that was resumed and answered is read from at the next MHD_run, whether anything has come or not; where nothing has, it is
  * entered into the epoll set, and taken out again when the next request suspends it. While many requests wait for answers and nothing else is
- * under way the next turn comes soon, and mostly finds the next request there: it saves three system calls in ten. */
+ * under way the next turn comes soon, and may find the next request there; running libmicrohttpd less often saves time in any case. */
 static bool edge_may_pause(const struct edge *edge)
 {
     return edge->suspended_count >= BUSY_REQUESTS && edge->suspended_count == edge->request_count && !edge->quiescing;

@@ -18,8 +18,6 @@ enum {
     POOL_ANSWER = LIMIT_RESPONSE_HEADER_MAX + LIMIT_REPLY_HEAD_OWN / 2, /* room that a reply head must find */
 };
 
-/* --- from the request line to head() --- */
-
 /* --- requests are used again --- */
 
 #ifdef __SANITIZE_ADDRESS__
@@ -86,6 +84,8 @@ static void request_set_target(struct edge_request *request, struct view target)
     }
     request->target[target.len] = '\0';
 }
+
+/* --- from the request line to head() --- */
 
 /* The only place where the raw target can be had (docs/facts.md 9). `uri` is NULL for a request line of one word. */
 void *request_on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)

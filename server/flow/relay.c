@@ -197,6 +197,7 @@ void relay_stop_all(struct flow *flow)
         relay_say(r, RESULT_STOPPED, "drain_timeout was over");
         r->phase = RELAY_DONE;
         r->gathering = false;
+        loop_timer_stop(&r->timer);
         edge_reply_cut(r->client);
     }
 }
