@@ -7,9 +7,9 @@
 enum {
     /* Whoever meets a checkpoint waits for it: short ones often keep the slowest requests fastest (docs/performance.md). But not so often
      * that large bodies would make them a part of every commit, and never a log without end. */
-    CHECKPOINT_PAGES = 500,
+    CHECKPOINT_PAGES = 1000,
     CHECKPOINT_COMMITS = 64,
-    CHECKPOINT_PAGES_MAX = 4000,
+    CHECKPOINT_PAGES_MAX = 8000,
     CHECKPOINT_QUIET_MS = 2000,      /* a log at rest is brought home after this */
     CHECKPOINT_FULL_AGAIN_MS = 10000 /* between tries on a full disk */
 };

@@ -285,7 +285,7 @@ static bool open_prepare(struct opening *opening, int version)
     char room[512] = "";
     struct buf why;
     buf_init(&why, sizeof room - 1);
-    bool done = sqlite_pragma_apply(sqlite->db, &why);
+    bool done = sqlite_pragma_apply(sqlite->db, opening->fresh, &why);
     if (done && version < sqlite_migration_newest()) {
         done = sqlite3_exec(sqlite->db, "BEGIN EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK &&
                sqlite_migrate(sqlite->db, version, &why) &&

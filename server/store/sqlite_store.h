@@ -134,8 +134,8 @@ bool sqlite_place_holds(struct sqlite_store *sqlite, int64_t monotonic_ms);
 bool sqlite_place_mark(struct sqlite_store *sqlite, enum lock_state state);
 
 /* sqlite_pragma.c: sets what the promise rests on and reads every one back. False: the sentence in `why`. */
-bool sqlite_pragma_lock(sqlite3 *db, struct buf *why);  /* before the first access */
-bool sqlite_pragma_apply(sqlite3 *db, struct buf *why); /* after the format was checked */
+bool sqlite_pragma_lock(sqlite3 *db, struct buf *why);              /* before the first access */
+bool sqlite_pragma_apply(sqlite3 *db, bool fresh, struct buf *why); /* after the format was checked */
 bool sqlite_pragma_number(sqlite3 *db, const char *name, int64_t *value);
 /* Reads the whole database. False: what is damaged, in `said`. */
 bool sqlite_pragma_check(sqlite3 *db, char *said, size_t room);

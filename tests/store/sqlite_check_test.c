@@ -271,11 +271,21 @@ END_TEST
 
 START_TEST(a_page_that_was_overwritten_is_told)
 {
-    static const char junk[4096] = { 1, 2, 3 };
+    static const char junk[2048] = { 1, 2, 3 };
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
     make_store();
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(
+        sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'commands'", -1, &statement, NULL),
+        SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+    int page = sqlite3_column_int(statement, 0);
+    ck_assert_int_eq(sqlite3_finalize(statement), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
     FILE *file = fopen(path, "r+b");
     ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fseek(file, 4096, SEEK_SET), 0); /* the first page is kept: it says what the file is */
+    ck_assert_int_eq(fseek(file, (page - 1) * 2048L, SEEK_SET), 0);
     ck_assert_uint_eq(fwrite(junk, 1, sizeof junk, file), sizeof junk);
     ck_assert_int_eq(fclose(file), 0);
     ck_assert_int_eq(check(), 74);

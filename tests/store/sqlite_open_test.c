@@ -75,7 +75,7 @@ START_TEST(the_pragmas_that_the_promise_rests_on_read_back)
         { "locking_mode", "exclusive" },    { "journal_mode", "wal" }, { "synchronous", "2" },
         { "wal_autocheckpoint", "0" },      { "mmap_size", "0" },      { "temp_store", "2" },
         { "cell_size_check", "1" },         { "trusted_schema", "0" }, { "cache_size", "-16384" },
-        { "application_id", "1312966995" }, { "user_version", "1" },   { "page_size", "4096" },
+        { "application_id", "1312966995" }, { "user_version", "1" },   { "page_size", "2048" },
     };
     struct store_options options = start();
     struct store *store = fixture_open(&options);
@@ -153,6 +153,30 @@ START_TEST(a_store_keeps_its_identity_its_records_and_its_responses_over_a_resta
     ck_assert_int_eq(unlink(lock), 0);
     store = fixture_open(&options);
     ck_assert_mem_eq(store->info.store_id, first.store_id, 16);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
+/* As whoever runs VACUUM with another page size makes it, and as the first builds made them. */
+START_TEST(a_store_with_pages_of_another_size_goes_on_with_them)
+{
+    struct store_options options = start();
+    struct store *store = fixture_open(&options);
+    struct store_found found = fixture_claim_now(store, "done", 1, 1);
+    ck_assert_int_eq(fixture_finish_now(store, "done", &found, OUTCOME_COMPLETED), STORE_OK);
+    store_close(store);
+    run_sql(path, "PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM");
+    store = fixture_open(&options);
+    int64_t bytes = 0;
+    ck_assert(sqlite_pragma_number(sqlite_store_of(store)->db, "page_size", &bytes));
+    ck_assert_int_eq(bytes, 4096);
+    struct store_found repeat = fixture_claim_now(store, "done", 1, 1);
+    ck_assert_int_eq(repeat.decision.verdict, VERDICT_REPLAY);
+    ck_assert(view_equal(repeat.response->body, VIEW("done")));
+    fixture_found_free(&repeat);
+    found = fixture_claim_now(store, "more", 1, 1);
+    ck_assert_int_eq(fixture_finish_now(store, "more", &found, OUTCOME_COMPLETED), STORE_OK);
     store_close(store);
     fixture_remove(directory);
 }
@@ -659,6 +683,7 @@ SUITE(store_sqlite_open)
     CASE(suite, the_pragmas_that_the_promise_rests_on_read_back);
     CASE(suite, every_file_of_the_store_is_for_its_owner_alone_and_there_is_no_shared_memory);
     CASE(suite, a_store_keeps_its_identity_its_records_and_its_responses_over_a_restart);
+    CASE(suite, a_store_with_pages_of_another_size_goes_on_with_them);
     CASE(suite, two_stores_have_different_ids_and_keys);
     CASE(suite, a_creation_that_was_cut_short_starts_over);
     CASE(suite, a_place_where_no_store_can_be_is_refused_with_73);

@@ -230,7 +230,7 @@ START_TEST(a_rollback_that_fails_is_made_up_for_by_the_next_transaction)
     store_rollback(store);
     ck_assert(fault_statement_disarm());
     ck_assert(sqlite_transaction_holds(sqlite));
-    sqlite->wal_pages = 4000; /* a checkpoint is due, which such a transaction keeps away */
+    sqlite->wal_pages = 8000; /* a checkpoint is due, which such a transaction keeps away */
     ck_assert_int_eq(store_idle(store), STORE_OK);
     fault_statement_arm(FAULT_RUN, 1); /* and again */
     ck_assert_int_eq(store_begin(store), STORE_FAILED);
