@@ -153,6 +153,7 @@ static struct store_options store_options_of(const struct settings *settings)
                       .fingerprint_version = FINGERPRINT_VERSION },
         .max_downtime_ms = settings->max_downtime_ms,
         .crash_retention = longest_retention(settings),
+        .reserve_bytes = settings->store_reserve,
     };
 }
 

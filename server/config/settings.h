@@ -39,6 +39,7 @@ struct settings {
     int64_t tenant_rate; /* new commands an hour; 0: no limit */
     int64_t tenant_burst, tenant_in_flight;
     int64_t sweep_batch;
+    int64_t store_reserve;    /* bytes */
     int64_t replay_cache;     /* bytes, over all loops */
     char *tenant;             /* "none" or "header:NAME" */
     struct view tenant_field; /* NAME; empty for none */

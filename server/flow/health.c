@@ -98,6 +98,10 @@ bool health_is_ready(const struct health *health, struct buf *why)
         buf_append_text(why, "no-commit-lately\n");
         ready = false;
     }
+    if (figures.no_room) {
+        buf_append_text(why, "no-reserve\n");
+        ready = false;
+    }
     if (!health_has_room(health)) {
         buf_append_text(why, "disk-nearly-full\n");
         ready = false;

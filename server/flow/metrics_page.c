@@ -29,6 +29,7 @@ enum metric {
     METRIC_BATCH_TASKS,
     METRIC_QUEUE,
     METRIC_COMMIT_AGE,
+    METRIC_NO_RESERVE,
     METRIC_SWEEP_BEHIND,
     METRIC_START_TIME,
     METRIC_CPU,
@@ -75,6 +76,8 @@ static const struct metrics_family families[METRIC_COUNT] = {
     [METRIC_QUEUE] = { "nonbis_store_queue", "gauge", "What waits for the store thread." },
     [METRIC_COMMIT_AGE] = { "nonbis_store_last_commit_age_seconds", "gauge",
                             "Since the last commit that wrote something and was durable; one is made every 2 s." },
+    [METRIC_NO_RESERVE] = { "nonbis_store_no_reserve", "gauge",
+                            "1 while the room for outcomes is not there and new commands are refused, else 0." },
     [METRIC_SWEEP_BEHIND] = { "nonbis_store_sweep_behind_seconds", "gauge",
                               "For how long the oldest expired record that is not cleaned up has been due." },
     [METRIC_START_TIME] = { "process_start_time_seconds", "gauge", "When the process started, in seconds since 1970." },
@@ -274,6 +277,7 @@ static void page_store(struct buf *out, const struct commons *commons)
     page_labelled(out, METRIC_QUEUE, "kind", "claims", figures.queued_claims);
     page_labelled(out, METRIC_QUEUE, "kind", "reads", figures.queued_reads);
     page_number(out, METRIC_COMMIT_AGE, (uint64_t) figures.last_commit_age_ms, MILLISECONDS);
+    page_number(out, METRIC_NO_RESERVE, figures.no_room ? 1 : 0, 1);
     page_number(out, METRIC_SWEEP_BEHIND, (uint64_t) figures.sweep_behind_ms, MILLISECONDS);
 }
 

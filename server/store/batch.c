@@ -1,8 +1,10 @@
 /* batch.c - see batch.h. A batch runs as one transaction, and again with less when it failed but certainly left nothing:
  *
- *   EVERYTHING --FULL--> NO_NEW_CLAIMS --FULL--> READS_ONLY     outcomes first keep what room is left; replays and
- *        |                                                      look-ups go on without any (contract section 11)
- *        `----FAILED---> OUTCOMES_ONLY                          an outcome does not fail with a stranger's damaged row
+ *   EVERYTHING --FULL--> NO_NEW_CLAIMS --FULL--> the same in the room that is kept for outcomes --FULL--> READS_ONLY
+ *        |                                        (it begins here while that room is not there)
+ *        `----FAILED---> OUTCOMES_ONLY            an outcome does not fail with a stranger's damaged row
+ *
+ * Replays and look-ups go on without any room (contract 11.5).
  *
  * UNCERTAIN ends it: every task of the batch is told so. */
 #include "server/store/batch.h"
@@ -155,9 +157,13 @@ static enum store_result batch_pass(struct store *store, struct store_batch *bat
 
 enum store_result store_batch_run(struct store *store, struct store_batch *batch, bool touch, bool *wrote)
 {
-    enum store_result result = batch_pass(store, batch, PASS_EVERYTHING, touch, wrote);
+    enum pass first = store_takes_claims(store) ? PASS_EVERYTHING : PASS_NO_NEW_CLAIMS;
+    enum store_result result = batch_pass(store, batch, first, touch, wrote);
     if (result == STORE_FULL) {
-        result = batch_pass(store, batch, PASS_NO_NEW_CLAIMS, touch, wrote);
+        result = first == PASS_EVERYTHING ? batch_pass(store, batch, PASS_NO_NEW_CLAIMS, touch, wrote) : result;
+        if (result == STORE_FULL && store_make_room(store)) {
+            result = batch_pass(store, batch, PASS_NO_NEW_CLAIMS, touch, wrote);
+        }
         if (result == STORE_FULL) {
             result = batch_pass(store, batch, PASS_READS_ONLY, touch, wrote);
         }

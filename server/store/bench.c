@@ -238,6 +238,7 @@ static int measure_commits(struct bench *bench, struct store *store, struct benc
 static int measure_store(struct bench *bench, const struct store_options *options)
 {
     struct store_options own = *options;
+    own.reserve_bytes = 0;
     int exit_code = 0;
     char path[4096];
     (void) snprintf(path, sizeof path, "%s/store.db", bench->folder);

@@ -399,6 +399,15 @@ static enum store_result sqlite_touch(struct store *store, int64_t now_ms)
     return sqlite_transaction_holds(sqlite) ? sqlite_record_time(sqlite, now_ms) : STORE_FAILED;
 }
 
+static enum store_result sqlite_idle(struct store *store)
+{
+    enum store_result result = sqlite_log_tend(store);
+    if (result != STORE_UNCERTAIN) {
+        sqlite_room_tend(sqlite_store_of(store), store->clock->monotonic_ms(store->clock->context));
+    }
+    return result;
+}
+
 void sqlite_store_free(struct sqlite_store *sqlite)
 {
     for (int i = 0; i < SQL_STATEMENT_COUNT; i++) {
@@ -411,6 +420,7 @@ void sqlite_store_free(struct sqlite_store *sqlite)
     key_index_free(sqlite->keys);
     due_map_free(sqlite->due);
     running_free(sqlite->running);
+    reserve_close(&sqlite->reserve);
     sqlite_place_free(sqlite);
     free(sqlite);
 }
@@ -449,6 +459,8 @@ const struct store_class sqlite_class = {
     .void_key = sqlite_void_key,
     .sweep = sqlite_sweep,
     .touch = sqlite_touch,
-    .idle = sqlite_log_tend,
+    .idle = sqlite_idle,
+    .takes_claims = sqlite_room_takes_claims,
+    .make_room = sqlite_room_make,
     .close = sqlite_close,
 };

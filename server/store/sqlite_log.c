@@ -14,6 +14,20 @@ enum {
     CHECKPOINT_FULL_AGAIN_MS = 10000 /* between tries on a full disk */
 };
 
+/* The lock file says that the log is about to be empty: a process killed in between leaves an empty log, and nothing is lost by it. */
+static bool log_announce_empty(struct sqlite_store *sqlite)
+{
+    return sqlite->lock.state != LOCK_RUNNING || sqlite_place_mark(sqlite, LOCK_CLOSING);
+}
+
+/* Copies the log and leaves none of it. Returns SQLite's code. */
+static int log_empty(struct sqlite_store *sqlite)
+{
+    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    (void) sqlite_place_mark(sqlite, code == SQLITE_OK ? LOCK_STOPPED : LOCK_RUNNING);
+    return code;
+}
+
 /* Copies the log into the database, from this thread only: with one connection nothing is in the way, so the next
  * commit starts the log from its beginning again (docs/facts.md 16, 21b). */
 enum store_result sqlite_log_tend(struct store *store)
@@ -23,7 +37,9 @@ enum store_result sqlite_log_tend(struct store *store)
     if (!sqlite_place_holds(sqlite, monotonic_ms)) {
         return STORE_UNCERTAIN;
     }
-    bool due = (sqlite->wal_pages >= CHECKPOINT_PAGES && sqlite->wal_commits >= CHECKPOINT_COMMITS) ||
+    /* The log may have taken that room up: emptied into free pages of the database it gives it back. */
+    bool room = sqlite->wal_pages > 0 && sqlite_room_is_due(sqlite, monotonic_ms);
+    bool due = room || (sqlite->wal_pages >= CHECKPOINT_PAGES && sqlite->wal_commits >= CHECKPOINT_COMMITS) ||
                sqlite->wal_pages >= CHECKPOINT_PAGES_MAX ||
                (sqlite->wal_pages > 0 && monotonic_ms - sqlite->wal_written_ms >= CHECKPOINT_QUIET_MS);
     /* Nor over a transaction that a rollback without memory has left open: the next one ends it. */
@@ -31,7 +47,9 @@ enum store_result sqlite_log_tend(struct store *store)
         return STORE_OK;
     }
     int in_log = -1, copied = -1;
-    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
+    int code = room && log_announce_empty(sqlite)
+                   ? log_empty(sqlite)
+                   : sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
     if (code == SQLITE_OK && in_log == copied) {
         sqlite->wal_pages = sqlite->wal_commits = 0;
         return STORE_OK;
@@ -48,20 +66,15 @@ enum store_result sqlite_log_tend(struct store *store)
     return STORE_UNCERTAIN;
 }
 
-/* Empties the log into the database. The lock file says `closing` before: a process killed between the two leaves an
- * empty log, and nothing is lost by it. False: the log is still needed, and must stay. */
 bool sqlite_log_bring_home(struct sqlite_store *sqlite)
 {
-    if (sqlite->lock.state == LOCK_RUNNING && !sqlite_place_mark(sqlite, LOCK_CLOSING)) {
+    if (!log_announce_empty(sqlite)) {
         return false;
     }
-    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    if (code == SQLITE_OK) {
-        (void) sqlite_place_mark(sqlite, LOCK_STOPPED);
-        return true;
+    int code = log_empty(sqlite);
+    if (code != SQLITE_OK) {
+        log_message(LOG_ERROR, "store", "the last checkpoint failed: %s; the next start reads the log",
+                    sqlite3_errmsg(sqlite->db));
     }
-    log_message(LOG_ERROR, "store", "the last checkpoint failed: %s; the next start reads the log",
-                sqlite3_errmsg(sqlite->db));
-    (void) sqlite_place_mark(sqlite, LOCK_RUNNING);
-    return false;
+    return code == SQLITE_OK;
 }

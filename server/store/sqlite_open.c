@@ -426,11 +426,9 @@ static bool open_recover(struct opening *opening)
     char detail[256];
     (void) snprintf(detail, sizeof detail, "%s", sqlite3_errmsg(sqlite->db));
     if (result == STORE_FULL && running == 0) {
-        log_message(
-            LOG_WARN, "store",
-            "the disk of %s is full: what is stored is replayed and looked up, and new commands are refused until "
-            "there is room",
-            opening->path);
+        log_message(LOG_WARN, "store",
+                    "the disk of %s is full: what is stored is told, and new commands are refused until there is room",
+                    opening->path);
         return true;
     }
     if (result == STORE_FULL) {
@@ -459,6 +457,7 @@ static bool open_all(struct opening *opening)
     if (opening->fresh && !open_make_identity(opening)) {
         return false;
     }
+    sqlite_room_open(sqlite, opening->path, opening->options->reserve_bytes);
     if ((!opening->fresh && !open_check_damage(opening)) || !open_read_identity(opening) || !open_start_time(opening) ||
         !open_scan(opening) || !open_recover(opening)) {
         return false;
@@ -481,11 +480,12 @@ struct store *store_open_sqlite(const struct store_options *options, struct buf 
     struct opening opening = { .options = options, .error = error };
     opening.sqlite = memory_new(sizeof *opening.sqlite);
     opening.sqlite->store.ops = &sqlite_class;
-    opening.sqlite->lock.fd = -1;
+    opening.sqlite->lock.fd = opening.sqlite->reserve.fd = -1;
     sqlite_library_hush(true);
     bool opened = open_all(&opening);
     if (opened) {
         sqlite_place_set(opening.sqlite, opening.path, opening.lock_path);
+        sqlite_room_tend(opening.sqlite, opening.sqlite->reserve_again_ms);
     } else {
         sqlite_store_free(opening.sqlite);
         free(opening.path);

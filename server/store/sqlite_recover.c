@@ -40,8 +40,8 @@ static enum store_result recover_row(struct sqlite_store *sqlite, int64_t at, co
     return changed ? STORE_OK : STORE_FAILED;
 }
 
-enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct sqlite_scan *scan,
-                                 const struct retention *retention)
+static enum store_result recover_once(struct sqlite_store *sqlite, const struct sqlite_scan *scan,
+                                      const struct retention *retention)
 {
     struct store *store = &sqlite->store;
     int64_t now_ms = store_now(store);
@@ -58,4 +58,13 @@ enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct sqlit
         store_rollback(store);
     }
     return result;
+}
+
+enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct sqlite_scan *scan,
+                                 const struct retention *retention)
+{
+    enum store_result result = recover_once(sqlite, scan, retention);
+    return result == STORE_FULL && scan->count > 0 && sqlite_room_make(&sqlite->store)
+               ? recover_once(sqlite, scan, retention)
+               : result;
 }

@@ -8,6 +8,7 @@
 #include "server/store/due_map.h"
 #include "server/store/key_index.h"
 #include "server/store/lock_file.h"
+#include "server/store/reserve.h"
 #include "server/store/running.h"
 #include "server/store/store.h"
 
@@ -69,6 +70,9 @@ struct sqlite_store {
     int wal_commits;                 /* of this process, likewise */
     int64_t wal_written_ms;          /* monotonic: of the newest commit that wrote */
     int64_t checkpoint_again_ms;     /* monotonic: not before, after one that found the disk full */
+    struct reserve reserve;          /* room for the outcomes of running commands */
+    int64_t reserve_again_ms;        /* monotonic: of the next try to have it again */
+    bool reserve_told;               /* it is not there, and that was logged */
 };
 
 /* A command as it stands in the tables. */
@@ -109,15 +113,24 @@ int sqlite_scan(struct sqlite_store *sqlite, struct sqlite_scan *scan);
 /* The newest time in the newest rows; 0 when there is none. */
 int sqlite_scan_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);
 
-/* sqlite_recover.c: makes those commands unknown that were running, and writes the store's time, in one transaction. FULL: undone. Another error: the
+/* sqlite_recover.c: makes those commands unknown that were running, and writes the store's time, in one transaction; where the disk is full, in the room
+ * that is kept for outcomes. FULL: undone. Another error: the
  * caller rolls back, once it has read SQLite's words. */
 enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct sqlite_scan *scan,
                                  const struct retention *retention);
 
-/* sqlite_log.c: `tend` is the operation `idle` of store.h. */
+/* sqlite_log.c: `tend` is what the operation `idle` of store.h begins with; results as there. */
 enum store_result sqlite_log_tend(struct store *store);
 /* Empties the log, at the end. False: it is still needed, and must stay. */
 bool sqlite_log_bring_home(struct sqlite_store *sqlite);
+
+/* sqlite_room.c: the operations of store.h; and what is due while the room for outcomes is not there. */
+void sqlite_room_open(struct sqlite_store *sqlite, const char *path, int64_t bytes);
+bool sqlite_room_takes_claims(const struct store *store);
+bool sqlite_room_make(struct store *store);
+bool sqlite_room_is_due(const struct sqlite_store *sqlite,
+                        int64_t monotonic_ms); /* it is missing, and to be tried for */
+void sqlite_room_tend(struct sqlite_store *sqlite, int64_t monotonic_ms);
 
 /* sqlite_sweep.c: the operation of store.h. */
 enum store_result sqlite_sweep(struct store *store, struct store_sweep *sweep, int64_t now_ms);

@@ -306,6 +306,16 @@ enum store_result store_idle(struct store *store)
     return result;
 }
 
+bool store_takes_claims(const struct store *store)
+{
+    return store->ops->takes_claims == NULL || store->ops->takes_claims(store);
+}
+
+bool store_make_room(struct store *store)
+{
+    return !store->down && store->ops->make_room != NULL && store->ops->make_room(store);
+}
+
 void store_close(struct store *store)
 {
     if (store != NULL) {

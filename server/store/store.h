@@ -49,6 +49,7 @@ struct store_options {
     struct store_identity_settings identity;
     int64_t max_downtime_ms;          /* most that the clock may advance store time while we were down */
     struct retention crash_retention; /* for commands that recovery finds in progress */
+    int64_t reserve_bytes;            /* room that is kept for the outcomes of running commands; 0: none */
     const struct store_clock *clock;  /* NULL: the system's; must outlive the store */
 };
 
@@ -134,7 +135,10 @@ struct store_class {
     enum store_result (*touch)(struct store *store,
                                int64_t now_ms); /* writes a little, so that the commit has to meet the disk */
     enum store_result (*idle)(
-        struct store *store);           /* housekeeping between transactions (checkpoint); errors as commit */
+        struct store *store); /* housekeeping between transactions (checkpoint); errors as commit */
+    /* Of a disk that is full; both NULL for a store that keeps no room. */
+    bool (*takes_claims)(const struct store *store);
+    bool (*make_room)(struct store *store);
     void (*close)(struct store *store); /* after a clean stop nothing is left to recover */
 };
 
@@ -198,6 +202,10 @@ enum store_result store_void_key(struct store *store, const struct store_claim *
 enum store_result store_sweep_some(struct store *store, struct store_sweep *sweep);
 enum store_result store_touch(struct store *store);
 enum store_result store_idle(struct store *store);
+/* False: the room for the outcomes of running commands is not there (11.5), so nothing may be claimed. store_idle tries to have it again. */
+bool store_takes_claims(const struct store *store);
+/* Gives that room up, for outcomes, outside of a transaction. True: there is more room than before. */
+bool store_make_room(struct store *store);
 void store_close(struct store *store);
 
 const char *store_result_name(enum store_result result);

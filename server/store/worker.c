@@ -67,6 +67,7 @@ static void worker_note(struct store_worker *worker, enum store_result result, s
     }
     figures->largest_batch = tasks > figures->largest_batch ? tasks : figures->largest_batch;
     figures->down = figures->down || down;
+    figures->no_room = !store_takes_claims(worker->store);
     figures->waited_keys = (unsigned) waited_count(worker->waited);
     if (result == STORE_OK && wrote) {
         figures->commits++;
@@ -185,6 +186,7 @@ struct store_worker *store_worker_start(struct store *store, const struct store_
     worker->last_commit_ms = clock_monotonic_ms();
     worker->sweep_at_ms = worker->last_commit_ms + options->sweep_every_ms;
     worker->figures.down = store->down;
+    worker->figures.no_room = !store_takes_claims(store);
     worker->waited = waited_new(options->wait_max_ms > 0 ? options->wait_max_ms : WAIT_MAX_MS);
     int failed = pthread_mutex_init(&worker->lock, NULL);
     failed = failed != 0 ? failed : pthread_condattr_init(&monotonic);

@@ -65,6 +65,7 @@ struct store_worker_figures {
     int64_t
         sweep_behind_ms; /* for how long the oldest record that the last sweep left has been due; 0: none was left */
     bool down;
+    bool no_room;                         /* that which is kept for outcomes is not there: nothing is claimed */
     struct metrics_histogram commit_time; /* of the commits above that wrote, by store_commit_bounds */
     struct metrics_histogram batch_tasks; /* tasks per batch, by store_batch_bounds */
 };

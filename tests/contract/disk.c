@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -26,6 +27,7 @@ bool disk_start(const char *const *more)
     }
     scene.peer = peer_new();
     (void) snprintf(scene.store, sizeof scene.store, "%.500s/n.db", disk);
+    ck_assert_int_eq(setenv("NONBIS_STORE_RESERVE", "256KiB", 1), 0); /* the default is for larger disks */
     scene_restart(more);
     return true;
 }

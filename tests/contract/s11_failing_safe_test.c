@@ -191,6 +191,47 @@ START_TEST(rule_11_5_on_a_full_disk_replays_and_status_queries_go_on_and_new_com
 }
 END_TEST
 
+START_TEST(rule_11_5_on_a_full_disk_the_outcome_of_every_running_command_is_recorded)
+{
+    enum { RUNNING = 8 };
+    struct caller callers[RUNNING];
+    int refused = 0;
+    if (!disk_start(NULL)) {
+        return;
+    }
+    handler_holds("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok");
+    for (int i = 0; i < RUNNING; i++) {
+        hold(&callers[i], text("run-%d", i));
+    }
+    disk_fill();
+    handler_answers("HTTP/1.1 201 Created\r\n" EMPTY);
+    for (int i = 0; i < 400 && refused == 0; i++) {
+        refused = post(text("fill-%d", i), "x")->status == 503;
+    }
+    ck_assert_int_eq(refused, 1);
+    peer_release(scene.peer, RUNNING);
+    for (int i = 0; i < RUNNING; i++) {
+        EXPECT(join(&callers[i]), 201, "executed");
+    }
+    ck_assert(daemon_logged(&scene.nonbis, "goes to the outcomes of running commands"));
+    EXPECT_PROBLEM(post("new", "x"), 503, "refused", "unavailable");
+    struct http_answer ready = http_request(scene.nonbis.admin, "GET", "/readyz", NULL, NULL);
+    ck_assert_ptr_nonnull(strstr(ready.body, "no-reserve\n"));
+    http_answer_free(&ready);
+    daemon_kill(&scene.nonbis);
+    SCENE_RESTART(NULL);
+    for (int i = 0; i < RUNNING; i++) {
+        EXPECT(post(text("run-%d", i), "x"), 201, "replayed");
+        EXPECT_RUNS(text("run-%d", i), 1);
+    }
+    EXPECT_RUNS("new", 0);
+    disk_make_room();
+    ck_assert(daemon_wait_logged(&scene.nonbis, "is kept in"));
+    EXPECT(post("new", "x"), 201, "executed");
+    disk_end();
+}
+END_TEST
+
 /* SIGTERM or SIGINT, by the loop's index. */
 static const int drain_signals[] = { SIGTERM, SIGINT };
 
@@ -282,6 +323,7 @@ SUITE(contract_failing_safe)
     RULE_ALONE(suite, rule_11_3_a_look_up_is_told_only_once_what_it_was_answered_with_is_durable);
     RULE_ALONE(suite, rule_11_4_an_error_at_commit_ends_the_process_and_the_next_start_reads_the_truth);
     RULE_ALONE(suite, rule_11_4_a_signal_while_a_failed_store_is_drained_cuts_nothing);
+    RULE_ALONE(suite, rule_11_5_on_a_full_disk_the_outcome_of_every_running_command_is_recorded);
     RULE_ALONE(suite, rule_11_5_on_a_full_disk_replays_and_status_queries_go_on_and_new_commands_are_refused);
     RULE_ALONE_ROWS(suite, rule_11_6_a_drain_refuses_new_commands_and_lets_running_ones_finish, drain_signals);
     RULE_ALONE(suite, rule_11_6_at_the_end_of_a_drain_callers_get_what_is_recorded_and_the_rest_leaves_no_trace);

@@ -52,6 +52,7 @@ START_TEST(an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_recorded_o
         FIGURE("unrecorded: not tested, this machine lets nobody mount");
         return;
     }
+    ck_assert_int_eq(setenv("NONBIS_STORE_RESERVE", "256KiB", 1), 0); /* less than the answer */
     rig.peer = peer_new();
     peer_script_for_request(rig.peer, 2, held_large);
     (void) snprintf(rig.store, sizeof rig.store, "%.500s/n.db", disk);

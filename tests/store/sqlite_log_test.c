@@ -295,7 +295,7 @@ END_TEST
  * when this machine lets nobody mount. */
 static bool disk_mount(void)
 {
-    if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
         mount("none", directory, "tmpfs", 0, "size=1m,mode=0700") == 0) {
         return true;
     }

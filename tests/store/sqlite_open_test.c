@@ -285,7 +285,7 @@ END_TEST
 START_TEST(a_read_only_file_system_is_refused_with_73)
 {
     struct store_options options = start();
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", directory, "tmpfs", MS_RDONLY, NULL) != 0) {
         FIGURE("store: a read-only mount needs root: that refusal was not tried");
         fixture_remove(directory);

@@ -113,9 +113,11 @@ void sides_gather(void)
     gate_wait(begins + 1);
 }
 
-/* Whoever is told of an end is told before the results of its batch are posted: so afterwards nothing is on its way. */
+/* Whoever is told of an end is told before the results of its batch are posted: so afterwards nothing is on its way. The store begins once both desks
+ * have handed over: else what B is told could come before what A is, by luck. */
 void sides_run(void)
 {
+    gate_hold(true);
     (void) loop_run_once(sides[A].loop, false); /* the desks hand over */
     (void) loop_run_once(sides[B].loop, false);
     gate_hold(false);

@@ -1,5 +1,7 @@
 /* disk_test.c - T6: the disk of the store is full (docs/contract.md 11.5, 6.17, 9.9): new commands are refused and not forwarded, replays and queries go on,
- * what runs is recorded or told as unrecorded and recorded late, and all goes on when there is room. Every second round the full server is killed. */
+ * and all goes on when there is room. In two rounds of four the server keeps room for what runs: every outcome is recorded while the disk is full, and a
+ * server that is killed over running commands starts there. In the other two it keeps none: outcomes are told as unrecorded and recorded late. Every second
+ * round the full server is killed. */
 #include "tests/proof/faults/shop.h"
 #include "tests/proof/faults/size.h"
 #include "tests/proof/faults/small_disk.h"
@@ -8,8 +10,12 @@ enum { WARM = 5, HELD = 4, REFUSALS = 5, TRIES_MAX = 2000 };
 
 struct full {
     struct shop shop;
-    unsigned refused, replays, queries, unrecorded, late, killed_full, full_starts, recovered;
+    unsigned refused, replays, queries, recorded, unrecorded, late, killed_full, full_starts, found_running, recovered;
 };
+
+static const char *const keeps[] = { "--set", "store_reserve=3MiB",
+                                     NULL }; /* four answers of 500 KB, and their pages */
+static const char *const keeps_none[] = { "--set", "store_reserve=0", NULL };
 
 static unsigned count_unrecorded(const struct shop *shop, unsigned first)
 {
@@ -35,22 +41,32 @@ static void use_while_full(struct full *full, unsigned first)
     }
 }
 
-static void end_by_room(struct full *full, unsigned first)
+static void end_by_room(struct full *full, unsigned first, bool kept)
 {
     struct shop *shop = &full->shop;
     unsigned unrecorded = count_unrecorded(shop, first);
     small_disk_make_room(shop->folder);
     ck_assert(daemon_wait_logged_times(&shop->nonbis, "is recorded now", (int) unrecorded));
     full->late += unrecorded;
+    ck_assert(!kept || daemon_wait_logged(&shop->nonbis, " again (bytes: "));
 }
 
-static void end_by_kill(struct full *full)
+static void end_by_kill(struct full *full, bool kept)
 {
     struct shop *shop = &full->shop;
     int exit_code;
     shop_kill(shop);
     full->killed_full++;
-    if (shop_try(shop, &exit_code)) { /* nothing was running, by the store */
+    if (kept) { /* what ran is made unknown in the room that is kept */
+        shop_let_go(shop);
+        shop_start(shop);
+        char wanted[32];
+        (void) snprintf(wanted, sizeof wanted, " recovered=%d ", HELD);
+        ck_assert(daemon_logged(&shop->nonbis, wanted));
+        shop_kill(shop);
+        full->full_starts++;
+        full->found_running += HELD;
+    } else if (shop_try(shop, &exit_code)) { /* nothing was running, by the store */
         shop_kill(shop);
         full->full_starts++;
     } else {
@@ -64,6 +80,8 @@ static void run_round(struct full *full, unsigned round)
 {
     struct shop *shop = &full->shop;
     unsigned first = shop->count;
+    bool kept = round % 4 < 2, killed = round % 2 == 1;
+    shop->more = kept ? keeps : keeps_none;
     shop_start(shop);
     for (unsigned i = 0; i < WARM; i++) {
         ck_assert_int_eq(shop_post(shop, shop_new(shop)), 200);
@@ -71,19 +89,23 @@ static void run_round(struct full *full, unsigned round)
     shop_hold(shop, HELD);
     small_disk_fill(shop->folder);
     use_while_full(full, first);
-    shop_let_go(shop);
-    full->unrecorded += count_unrecorded(shop, first);
-    if (round % 2 == 0) {
-        end_by_room(full, first);
+    if (!kept || !killed) {
+        unsigned acked = shop_count_acked(shop);
+        shop_let_go(shop);
+        full->recorded += kept ? shop_count_acked(shop) - acked : 0;
+        full->unrecorded += count_unrecorded(shop, first);
+    }
+    if (killed) {
+        end_by_kill(full, kept);
     } else {
-        end_by_kill(full);
+        end_by_room(full, first, kept);
     }
     shop_judge(shop, first);
     full->recovered += shop_post(shop, shop_new(shop)) == 200 ? 1 : 0;
     ck_assert_int_eq(shop_stop(shop), 0);
 }
 
-/* Behind rounds without a kill every outcome is there: an unrecorded one that never came would be unknown. */
+/* Behind rounds without a kill every outcome is there: an unrecorded one that never came would be unknown. Where room is kept, all are there at once. */
 START_TEST(on_a_full_disk_replays_and_queries_go_on_and_with_room_all_goes_on)
 {
     struct full full = { 0 };
@@ -102,20 +124,23 @@ START_TEST(on_a_full_disk_replays_and_queries_go_on_and_with_room_all_goes_on)
             lost_outcomes += shop->orders[i].acked || shop->orders[i].executions == 0 ? 0 : 1;
         }
     }
+    shop->more = keeps_none;
     shop_start(shop);
     shop_judge(shop, 0);
     ck_assert_int_eq(shop_stop(shop), 0);
     const struct shop_wrongs *wrongs = &shop->wrongs;
     FIGURE(
-        "T6 enospc disk=%s rounds=%u claims_refused=%u replays_ok=%u of %u status_ok=%u unrecorded=%u recorded_late=%u "
-        "outcomes_lost=%u killed_full=%u started_full=%u recovered=%u acked=%u lost=%u double=%u denied=%u "
-        "forgotten=%u",
+        "T6 enospc disk=%s rounds=%u claims_refused=%u replays_ok=%u of %u status_ok=%u recorded_while_full=%u of %u "
+        "unrecorded=%u (where nothing is kept) recorded_late=%u outcomes_lost=%u killed_full=%u started_full=%u "
+        "found_running=%u recovered=%u acked=%u lost=%u double=%u denied=%u forgotten=%u",
         kind, faults_size.disk_rounds, full.refused, full.replays, WARM * faults_size.disk_rounds, full.queries,
-        full.unrecorded, full.late, lost_outcomes, full.killed_full, full.full_starts, full.recovered,
-        shop_count_acked(shop), wrongs->lost, wrongs->twice, wrongs->liar, wrongs->forgotten);
+        full.recorded, (faults_size.disk_rounds + 3) / 4 * HELD, full.unrecorded, full.late, lost_outcomes,
+        full.killed_full, full.full_starts, full.found_running, full.recovered, shop_count_acked(shop), wrongs->lost,
+        wrongs->twice, wrongs->liar, wrongs->forgotten);
     ck_assert_uint_eq(full.replays, WARM * faults_size.disk_rounds);
     ck_assert_uint_eq(full.queries, WARM * faults_size.disk_rounds);
     ck_assert_uint_eq(full.recovered, faults_size.disk_rounds);
+    ck_assert_uint_eq(full.recorded, (faults_size.disk_rounds + 3) / 4 * HELD);
     ck_assert_uint_ge(full.unrecorded, 1);
     ck_assert_uint_eq(lost_outcomes, 0);
     shop_expect_right(shop);

@@ -1,0 +1,74 @@
+/* settings_store_test.c - settings of the store's files show their effect in the running server, as settings_test.c does for the others. */
+#include "tests/support/rig.h"
+
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+static struct rig rig;
+
+/* Bytes of the disk that the reserve takes up; -1: there is none. */
+static int64_t reserve_takes(void)
+{
+    char path[800];
+    struct stat status;
+    (void) snprintf(path, sizeof path, "%.700s.reserve", rig.store);
+    return stat(path, &status) == 0 ? (int64_t) status.st_blocks * 512 : -1;
+}
+
+START_TEST(setting_store_reserve)
+{
+    static const struct {
+        const char *setting;
+        int64_t takes;
+    } rows[] = { { NULL, 16777216 }, { "store_reserve=1MiB", 1048576 }, { "store_reserve=0", -1 } };
+    rig_start(&rig, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].setting != NULL) {
+            ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
+            rig_restart(&rig, (const char *const[]){ "--set", rows[i].setting, NULL });
+        }
+        ck_assert_int_eq(reserve_takes(), rows[i].takes);
+        struct http_answer page = http_request(rig.nonbis.admin, "GET", "/metrics", NULL, NULL);
+        ck_assert_ptr_nonnull(strstr(page.body, "\nnonbis_store_no_reserve 0\n"));
+        http_answer_free(&page);
+    }
+    rig_end(&rig);
+}
+END_TEST
+
+START_TEST(a_reserve_that_finds_no_room_lets_no_command_in)
+{
+    char disk[700];
+    (void) snprintf(disk, sizeof disk, "%s/disk", daemon_folder());
+    ck_assert_int_eq(mkdir(disk, 0700), 0);
+    if (mount("tmpfs", disk, "tmpfs", 0, "size=4m,mode=0700") != 0) {
+        FIGURE("no room for a reserve: not tested, this machine lets nobody mount");
+        return;
+    }
+    rig.peer = peer_new();
+    (void) snprintf(rig.store, sizeof rig.store, "%.500s/n.db", disk);
+    rig_restart(&rig, NULL); /* 16 MiB */
+    struct http_answer refused = http_post(rig.address, "/orders", "k", "x");
+    RIG_EXPECT(refused, 503, "refused");
+    ck_assert_ptr_nonnull(strstr(refused.body, "\"reason\":\"store\""));
+    http_answer_free(&refused);
+    struct http_answer ready = http_request(rig.nonbis.admin, "GET", "/readyz", NULL, NULL);
+    ck_assert_int_eq(ready.status, 503);
+    ck_assert_ptr_nonnull(strstr(ready.body, "no-reserve\n"));
+    http_answer_free(&ready);
+    ck_assert(daemon_logged(&rig.nonbis, "no room can be kept in"));
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 0);
+    ck_assert_int_eq(reserve_takes(), 0);
+    rig_end(&rig);
+    ck_assert_int_eq(umount(disk), 0);
+}
+END_TEST
+
+SUITE(settings_store)
+{
+    Suite *suite = suite_create("integration/settings-store");
+    CASE(suite, setting_store_reserve);
+    CASE(suite, a_reserve_that_finds_no_room_lets_no_command_in);
+    return suite;
+}

@@ -1,0 +1,281 @@
+/* sqlite_room_test.c - a disk that is full, and the room that is kept on it for the outcomes of running commands (docs/contract.md 11.5). The disk is a small
+ * one of the test's own. */
+#include "server/store/batch.h"
+#include "server/store/sqlite_store.h"
+#include "tests/store/store_fixture.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+
+enum { KEPT = 512 * 1024, RUNNING = 6, BODY = 40 * 1024, CHURN = 100 };
+
+static char directory[64], path[80], reserve_path[96], ballast[96];
+static char body[BODY];
+
+static struct store_options start(void)
+{
+    fixture_directory(directory, NULL);
+    (void) snprintf(path, sizeof path, "%s/store.db", directory);
+    (void) snprintf(reserve_path, sizeof reserve_path, "%s.reserve", path);
+    (void) snprintf(ballast, sizeof ballast, "%s/ballast", directory);
+    struct store_options options = fixture_options(path);
+    options.reserve_bytes = KEPT;
+    return options;
+}
+
+static bool disk_mount(void)
+{
+    if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount("none", directory, "tmpfs", 0, "size=16m,mode=0700") == 0) {
+        return true;
+    }
+    FIGURE("store: a full disk needs root to mount one: not tried");
+    fixture_remove(directory);
+    return false;
+}
+
+static void disk_unmount(void)
+{
+    fixture_remove(directory);
+    ck_assert_int_eq(umount(directory), 0);
+    fixture_remove(directory);
+}
+
+static void disk_fill(void)
+{
+    static const char block[4096];
+    int fd = open(ballast, O_CREAT | O_WRONLY | O_APPEND, 0600);
+    ck_assert_int_ge(fd, 0);
+    while (write(fd, block, sizeof block) > 0) {
+    }
+    ck_assert_int_eq(close(fd), 0);
+}
+
+/* Bytes of the disk that the file takes up; -1: it is not there. */
+static int64_t taken_by(const char *file)
+{
+    struct stat status;
+    return stat(file, &status) == 0 ? (int64_t) status.st_blocks * 512 : -1;
+}
+
+/* Of one claim in a batch of its own, as the store thread runs it. */
+static enum store_result run_claim(struct store *store, const char *key, struct store_found *found)
+{
+    struct store_batch batch;
+    struct store_task task = { .kind = STORE_TASK_CLAIM, .claim = fixture_claim(key, 1, 0) };
+    bool wrote;
+    store_batch_init(&batch);
+    list_append(&batch.claims, &task.message.node);
+    (void) store_batch_run(store, &batch, false, &wrote);
+    *found = task.found;
+    return task.result;
+}
+
+static enum store_result run_finish(struct store *store, const char *key, const struct store_found *claimed)
+{
+    struct store_batch batch;
+    struct store_task task = { .kind = STORE_TASK_FINISH, .finish = fixture_finish(key, claimed, OUTCOME_COMPLETED) };
+    bool wrote;
+    task.finish.body = view_make(body, sizeof body);
+    task.finish.outcome.response_bytes = sizeof body;
+    store_batch_init(&batch);
+    list_append(&batch.outcomes, &task.message.node);
+    (void) store_batch_run(store, &batch, false, &wrote);
+    return task.result;
+}
+
+static const char *key_of(const char *name, int number)
+{
+    static char key[32];
+    (void) snprintf(key, sizeof key, "%s-%d", name, number);
+    return key;
+}
+
+static void claim_all(struct store *store, struct store_found found[RUNNING])
+{
+    for (int i = 0; i < RUNNING; i++) {
+        ck_assert_int_eq(run_claim(store, key_of("run", i), &found[i]), STORE_OK);
+        ck_assert(found[i].claimed);
+    }
+}
+
+/* The disk is full, and that was met: what the files have of room is used up by claims, which are then refused. */
+static void fill_up(struct store *store)
+{
+    struct store_found found;
+    enum store_result result = STORE_OK;
+    disk_fill();
+    for (int i = 0; i < 1000 && result == STORE_OK; i++) {
+        result = run_claim(store, key_of("last", i), &found);
+    }
+    ck_assert_int_eq(result, STORE_FULL);
+    disk_fill();
+}
+
+START_TEST(the_room_that_is_kept_is_taken_from_the_disk_and_stays_over_a_restart)
+{
+    static const struct {
+        int64_t wanted, taken;
+    } rows[] = {
+        { 262144, 262144 }, { 262144, 262144 }, { 65536, 65536 }, { 131072, 131072 }, { 0, -1 }, { 4096, 4096 }
+    };
+    struct store_options options = start();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        options.reserve_bytes = rows[i].wanted;
+        struct store *store = fixture_open(&options);
+        ck_assert(store_takes_claims(store));
+        ck_assert_int_eq(taken_by(reserve_path), rows[i].taken);
+        store_close(store);
+        ck_assert_int_eq(taken_by(reserve_path), rows[i].taken);
+    }
+    fixture_remove(directory);
+}
+END_TEST
+
+START_TEST(on_a_full_disk_every_running_command_has_its_outcome_recorded_and_none_is_claimed)
+{
+    struct store_found found[RUNNING], fresh;
+    struct store_options options = start();
+    if (!disk_mount()) {
+        return;
+    }
+    struct store *store = fixture_open(&options);
+    claim_all(store, found);
+    fill_up(store);
+    ck_assert_int_eq(taken_by(reserve_path), KEPT); /* a claim does not touch it */
+    ck_assert(store_takes_claims(store));
+    for (int i = 0; i < RUNNING; i++) {
+        ck_assert_int_eq(run_finish(store, key_of("run", i), &found[i]), STORE_OK);
+    }
+    ck_assert_int_eq(taken_by(reserve_path), 0);
+    ck_assert(!store_takes_claims(store));
+    ck_assert_int_eq(run_claim(store, "new", &fresh), STORE_FULL); /* although there would be room for it */
+    ck_assert(!fresh.claimed);
+    ck_assert_int_eq(store_idle(store), STORE_OK);
+    ck_assert(!store_takes_claims(store));
+    ck_assert_int_eq(unlink(ballast), 0);
+    fixture_advance(2000);
+    ck_assert_int_eq(store_idle(store), STORE_OK);
+    ck_assert(store_takes_claims(store));
+    ck_assert_int_eq(taken_by(reserve_path), KEPT);
+    ck_assert_int_eq(run_claim(store, "new", &fresh), STORE_OK);
+    ck_assert(fresh.claimed);
+    store->down = true; /* a crash */
+    store_close(store);
+    store = fixture_open(&options);
+    for (int i = 0; i < RUNNING; i++) {
+        ck_assert_int_eq(fixture_state(store, key_of("run", i)), RECORD_COMPLETED);
+    }
+    ck_assert_int_eq(fixture_state(store, "new"), RECORD_UNKNOWN);
+    store_close(store);
+    disk_unmount();
+}
+END_TEST
+
+START_TEST(a_crash_on_a_full_disk_is_recovered_in_the_room_that_is_kept)
+{
+    struct store_found found[RUNNING];
+    struct store_options options = start();
+    if (!disk_mount()) {
+        return;
+    }
+    struct store *store = fixture_open(&options);
+    claim_all(store, found);
+    fill_up(store);
+    store->down = true;
+    store_close(store);
+    disk_fill();
+    store = fixture_open(&options);
+    ck_assert_uint_ge(store->info.recovered, RUNNING);
+    ck_assert(!store_takes_claims(store));
+    for (int i = 0; i < RUNNING; i++) {
+        ck_assert_int_eq(fixture_state(store, key_of("run", i)), RECORD_UNKNOWN);
+    }
+    store_close(store);
+    disk_unmount();
+}
+END_TEST
+
+/* Old answers have left free pages in the database. The room that the log took up comes back although nobody frees any. */
+START_TEST(room_that_expired_answers_have_left_becomes_the_room_that_is_kept)
+{
+    struct store_found found[RUNNING], fresh;
+    struct store_sweep sweep = { .limit = 10 * CHURN };
+    struct store_options options = start();
+    if (!disk_mount()) {
+        return;
+    }
+    struct store *store = fixture_open(&options);
+    for (int i = 0; i < CHURN; i++) {
+        ck_assert_int_eq(run_claim(store, key_of("old", i), &fresh), STORE_OK);
+        ck_assert_int_eq(run_finish(store, key_of("old", i), &fresh), STORE_OK);
+        ck_assert_int_eq(store_idle(store), STORE_OK);
+    }
+    fixture_advance(FIXTURE_TTL_MS);
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_sweep_some(store, &sweep), STORE_OK);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    ck_assert_uint_eq(sweep.expired, CHURN);
+    store_close(store); /* the log is gone, and what it took */
+    store = fixture_open(&options);
+    claim_all(store, found);
+    fill_up(store);
+    for (int i = 0; i < RUNNING; i++) {
+        ck_assert_int_eq(run_finish(store, key_of("run", i), &found[i]), STORE_OK);
+    }
+    ck_assert(!store_takes_claims(store));
+    fixture_advance(2000);
+    ck_assert_int_eq(store_idle(store), STORE_OK);
+    ck_assert(store_takes_claims(store));
+    ck_assert_int_eq(taken_by(reserve_path), KEPT);
+    store->down = true; /* a crash behind a log that was emptied on the way */
+    store_close(store);
+    store = fixture_open(&options);
+    for (int i = 0; i < RUNNING; i++) {
+        ck_assert_int_eq(fixture_state(store, key_of("run", i)), RECORD_COMPLETED);
+    }
+    store_close(store);
+    disk_unmount();
+}
+END_TEST
+
+START_TEST(a_store_that_finds_no_room_to_keep_opens_and_claims_nothing_until_there_is_some)
+{
+    struct store_found found;
+    struct store_options options = start();
+    if (!disk_mount()) {
+        return;
+    }
+    options.reserve_bytes = 0;
+    struct store *store = fixture_open(&options);
+    ck_assert_int_eq(run_claim(store, "k", &found), STORE_OK);
+    ck_assert_int_eq(run_finish(store, "k", &found), STORE_OK);
+    store_close(store);
+    options.reserve_bytes = 17 * 1048576; /* more than the disk has */
+    store = fixture_open(&options);
+    ck_assert(!store_takes_claims(store));
+    ck_assert_int_eq(run_claim(store, "new", &found), STORE_FULL);
+    ck_assert_int_eq(run_claim(store, "k", &found), STORE_OK);
+    ck_assert_int_eq(found.decision.verdict, VERDICT_REPLAY);
+    fixture_found_free(&found);
+    ck_assert_int_eq(taken_by(reserve_path), 0);
+    store_close(store);
+    options.reserve_bytes = KEPT;
+    store = fixture_open(&options);
+    ck_assert_int_eq(run_claim(store, "new", &found), STORE_OK);
+    store_close(store);
+    disk_unmount();
+}
+END_TEST
+
+SUITE(store_sqlite_room)
+{
+    Suite *suite = suite_create("store/sqlite_room");
+    CASE(suite, the_room_that_is_kept_is_taken_from_the_disk_and_stays_over_a_restart);
+    CASE(suite, on_a_full_disk_every_running_command_has_its_outcome_recorded_and_none_is_claimed);
+    CASE(suite, a_crash_on_a_full_disk_is_recovered_in_the_room_that_is_kept);
+    CASE(suite, room_that_expired_answers_have_left_becomes_the_room_that_is_kept);
+    CASE(suite, a_store_that_finds_no_room_to_keep_opens_and_claims_nothing_until_there_is_some);
+    return suite;
+}
