@@ -174,7 +174,7 @@ const struct setting_row setting_table[] = {
       .test = "setting_replay_cache" },
     { .name = "store_reserve", .kind = SETTING_BYTES, .offset = AT(store_reserve), .default_text = "16MiB",
       .min = 0, .max = 64 * KIB * MIB,
-      .help = "room on the disk that is kept for outcomes of running commands; 0: none",
+      .help = "disk kept free for outcomes of running commands; 0: none",
       .test = "setting_store_reserve" },
     { .name = "sweep_batch", .kind = SETTING_COUNT_OF, .offset = AT(sweep_batch), .default_text = "100",
       .min = 1, .max = 10000,

@@ -138,7 +138,9 @@ bool record_finish(struct record *record, uint32_t execution, const struct recor
         return true;
     case OUTCOME_NOT_EXECUTED:
         if (record_state_at(record, now_ms) != RECORD_IN_PROGRESS) {
-            return false; /* past its deadline it was told as unknown, and a later not-executed leaves it so (section 6) */
+            /* Past its deadline it was told as unknown, and a later not-executed leaves it so (section 6). It has ended all the same. */
+            record_lose(record, CAUSE_TIMEOUT, retention, now_ms);
+            return true;
         }
         record_release(record, retention, now_ms);
         return true;

@@ -98,9 +98,17 @@ bool record_claim(struct record *record, const uint8_t command_id[COMMAND_ID_BYT
                   int64_t now_ms);
 
 /* IN_PROGRESS (also past its deadline) -> COMPLETED, RELEASED or UNKNOWN; UNKNOWN -> COMPLETED (late truth), and nothing else.
- * Only for the execution that is the newest. Releasing forgets the credential. False, and no change, otherwise. */
+ * Past the deadline a not-executed makes it UNKNOWN: see record_outcome_counts. Only for the execution that is the newest. Releasing forgets the
+ * credential. False, and no change, otherwise. */
 bool record_finish(struct record *record, uint32_t execution, const struct record_outcome *outcome,
                    const struct retention *retention, int64_t now_ms);
+
+/* Whether an outcome that was written is in the record as what it is: false of a not-executed that came after the deadline, when the command had been
+ * told as unknown. It stays so, and nobody may be told that its key is free. */
+static inline bool record_outcome_counts(const struct record *after, enum outcome_kind kind)
+{
+    return kind != OUTCOME_NOT_EXECUTED || after->state == RECORD_RELEASED;
+}
 
 /* ABSENT or RELEASED (at now_ms) -> VOIDED, with the caller's credential. False otherwise (also when voided already). */
 bool record_void(struct record *record, const uint8_t command_id[COMMAND_ID_BYTES], const struct credential *credential,

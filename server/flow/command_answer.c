@@ -234,10 +234,12 @@ static void answer_own(struct exchange *x, bool unrecorded)
 static void answer_own_problem(struct exchange *x, bool unrecorded)
 {
     bool not_sent = x->outcome.kind == OUTCOME_NOT_EXECUTED && !unrecorded;
+    const char *lost = x->attempt.end == ATTEMPT_NOT_SENT
+                           ? "the handler could not be reached, but that was not recorded in time; it is not sent again"
+                           : "the request was sent and no complete answer came back; it is not sent again";
     const struct answer_problem problem = {
         .problem = not_sent ? PROBLEM_UPSTREAM_NOT_REACHED : PROBLEM_OUTCOME_UNKNOWN,
-        .detail = not_sent ? "the handler could not be reached; nothing was sent, the key is free for a repeat"
-                           : "the request was sent and no complete answer came back; it is not sent again",
+        .detail = not_sent ? "the handler could not be reached; nothing was sent, the key is free for a repeat" : lost,
         .record = own_record(x, not_sent ? EXECUTED_NO : EXECUTED_UNKNOWN),
         .retry_after_s = exchange_retry_after_s(x),
         .keyed = true,

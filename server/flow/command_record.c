@@ -113,6 +113,16 @@ void exchange_claim(struct exchange *x)
     }
 }
 
+/* What counts is told: the key is not free (6.16). An answer that is on its way has said so already, and is cut. */
+static void finish_too_late(struct exchange *x, enum cause cause)
+{
+    log_message(
+        LOG_WARN, "store",
+        "it was proved that an execution did not happen, but after the deadline of its claim: the command was told "
+        "as unknown by then, is recorded so, and is not sent again");
+    x->outcome = (struct outcome){ OUTCOME_UNKNOWN, cause, x->outcome.pass && !x->spill_to_client };
+}
+
 static void finish_done(struct store_task *task)
 {
     struct exchange *x = LIST_ITEM(task, struct exchange, task);
@@ -120,6 +130,9 @@ static void finish_done(struct store_task *task)
     exchange_release_slot(x);
     exchange_note_finished(x, task);
     if (task->result == STORE_OK) {
+        if (!record_outcome_counts(&task->after, x->outcome.kind)) {
+            finish_too_late(x, task->after.cause);
+        }
         exchange_event(x, EVENT_RECORDED);
         return;
     }

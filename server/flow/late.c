@@ -43,7 +43,10 @@ static void late_done(struct store_task *task)
         return;
     }
     if (task->result == STORE_OK) {
-        log_message(LOG_INFO, "store", "an outcome that could not be recorded before is recorded now");
+        log_message(LOG_INFO, "store", "an outcome that could not be recorded before is recorded now%s",
+                    record_outcome_counts(&task->after, task->finish.outcome.kind)
+                        ? ""
+                        : ": as unknown, since the deadline of its claim was over");
     } else {
         log_message(LOG_WARN, "store", "an outcome could not be recorded (%s) and is given up: the command is unknown",
                     store_result_name(task->result));

@@ -212,10 +212,11 @@ void store_batch_settle_waiting(struct store_batch *batch, struct waited *waited
     for (struct list_node *node = outcomes->head.next; node != &outcomes->head; node = node->next) {
         const struct store_task *task = task_of(node);
         if (task->result == STORE_OK && waited_count(waited) > 0) {
+            enum outcome_kind kind = task->finish.outcome.kind;
             struct store_ended ended = {
                 .key_hash = waited_hash(waited, task->finish.tenant, task->finish.key),
                 .execution = task->finish.execution,
-                .outcome = task->finish.outcome.kind,
+                .outcome = record_outcome_counts(&task->after, kind) ? kind : OUTCOME_UNKNOWN,
                 .answer = task->answer,
             };
             waited_end(waited, &ended);

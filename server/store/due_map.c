@@ -1,4 +1,5 @@
-/* due_map.c - see due_map.h. Blocks in an array by number: row ids only go up, so that a new block is nearly always the last. */
+/* due_map.c - see due_map.h. Blocks in an array by number: row ids only go up, so that a new block is nearly always the last. Over them, for each
+ * group of neighbours in the array, the soonest of their times, so that a look passes over the groups that cannot hold what it wants. */
 #include "server/store/due_map.h"
 
 #include "server/base/memory.h"
@@ -6,9 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { GROUP_BLOCKS = 128 };
+
 struct due_map {
     struct due_block *blocks; /* by number */
     size_t count, room;
+    size_t never;     /* of them: forgotten, and taken out with others */
+    int64_t *soonest; /* of blocks[group * GROUP_BLOCKS] and those behind it */
+    size_t soonest_room;
     struct due_block *raised; /* by this transaction */
     size_t raised_count, raised_room;
 };
@@ -22,6 +28,7 @@ void due_map_free(struct due_map *map)
 {
     if (map != NULL) {
         free(map->blocks);
+        free(map->soonest);
         free(map->raised);
         free(map);
     }
@@ -29,7 +36,35 @@ void due_map_free(struct due_map *map)
 
 size_t due_map_count(const struct due_map *map)
 {
-    return map->count;
+    return map->count - map->never;
+}
+
+static size_t group_count(const struct due_map *map)
+{
+    return (map->count + GROUP_BLOCKS - 1) / GROUP_BLOCKS;
+}
+
+static size_t group_end(const struct due_map *map, size_t group)
+{
+    size_t end = (group + 1) * GROUP_BLOCKS;
+    return end < map->count ? end : map->count;
+}
+
+/* Anew from the blocks, after some of them were raised or have moved. */
+static void group_settle(struct due_map *map, size_t group)
+{
+    int64_t soonest = DUE_NEVER;
+    for (size_t i = group * GROUP_BLOCKS; i < group_end(map, group); i++) {
+        soonest = map->blocks[i].due_ms < soonest ? map->blocks[i].due_ms : soonest;
+    }
+    map->soonest[group] = soonest;
+}
+
+static void groups_settle_from(struct due_map *map, size_t place)
+{
+    for (size_t group = place / GROUP_BLOCKS; group < group_count(map); group++) {
+        group_settle(map, group);
+    }
 }
 
 static struct due_block *blocks_make_room(struct due_block *blocks, size_t count, size_t *room)
@@ -59,6 +94,13 @@ static size_t block_place(const struct due_map *map, int64_t number)
     return low;
 }
 
+static void block_set(struct due_map *map, struct due_block *block, int64_t due_ms)
+{
+    map->never -= block->due_ms == DUE_NEVER ? 1 : 0;
+    map->never += due_ms == DUE_NEVER ? 1 : 0;
+    block->due_ms = due_ms;
+}
+
 /* A new one is due never. */
 static struct due_block *block_at(struct due_map *map, int64_t number)
 {
@@ -69,7 +111,15 @@ static struct due_block *block_at(struct due_map *map, int64_t number)
     map->blocks = blocks_make_room(map->blocks, map->count, &map->room);
     memmove(map->blocks + place + 1, map->blocks + place, (map->count - place) * sizeof *map->blocks);
     map->count++;
+    map->never++;
     map->blocks[place] = (struct due_block){ number, DUE_NEVER };
+    if (group_count(map) > map->soonest_room) {
+        map->soonest_room = map->soonest_room == 0 ? 64 : map->soonest_room * 2;
+        map->soonest = memory_resize(map->soonest, map->soonest_room * sizeof *map->soonest);
+    }
+    if (place + 1 < map->count || place % GROUP_BLOCKS == 0) { /* those behind it have moved, or it begins a group */
+        groups_settle_from(map, place);
+    }
     return &map->blocks[place];
 }
 
@@ -87,7 +137,9 @@ void due_map_lower(struct due_map *map, int64_t row, int64_t due_ms)
 {
     int64_t number = due_map_block_of(row);
     struct due_block *block = block_at(map, number), *raised = raised_find(map, number);
-    block->due_ms = due_ms < block->due_ms ? due_ms : block->due_ms;
+    block_set(map, block, due_ms < block->due_ms ? due_ms : block->due_ms);
+    int64_t *soonest = &map->soonest[(size_t) (block - map->blocks) / GROUP_BLOCKS];
+    *soonest = due_ms < *soonest ? due_ms : *soonest;
     if (raised != NULL && due_ms < raised->due_ms) {
         raised->due_ms = due_ms;
     }
@@ -110,35 +162,52 @@ static bool block_is_before(const struct due_block *a, const struct due_block *b
 
 bool due_map_next(const struct due_map *map, struct due_block *block)
 {
-    const struct due_block *next = NULL;
-    for (size_t i = 0; i < map->count; i++) {
-        const struct due_block *one = &map->blocks[i];
-        if (block_is_before(block, one) && (next == NULL || block_is_before(one, next))) {
-            next = one;
+    struct due_block next = { 0, DUE_NEVER };
+    for (size_t group = 0; group < group_count(map); group++) {
+        if (map->soonest[group] >= next.due_ms) { /* of the same time the lower number comes first */
+            continue;
+        }
+        for (size_t i = group * GROUP_BLOCKS; i < group_end(map, group); i++) {
+            const struct due_block *one = &map->blocks[i];
+            if (one->due_ms < next.due_ms && block_is_before(block, one)) {
+                next = *one;
+            }
         }
     }
-    if (next != NULL) {
-        *block = *next;
+    if (next.due_ms == DUE_NEVER) {
+        return false;
     }
-    return next != NULL;
+    *block = next;
+    return true;
+}
+
+/* Takes out the forgotten ones, once they are many: that walks over all. */
+static void blocks_tidy(struct due_map *map)
+{
+    size_t kept = 0;
+    if (map->never <= map->count / 4) {
+        return;
+    }
+    for (size_t i = 0; i < map->count; i++) {
+        if (map->blocks[i].due_ms != DUE_NEVER) {
+            map->blocks[kept++] = map->blocks[i];
+        }
+    }
+    map->count = kept;
+    map->never = 0;
+    groups_settle_from(map, 0);
 }
 
 void due_map_settle(struct due_map *map)
 {
-    bool emptied = false;
     for (size_t i = 0; i < map->raised_count; i++) {
-        block_at(map, map->raised[i].number)->due_ms = map->raised[i].due_ms;
-        emptied = emptied || map->raised[i].due_ms == DUE_NEVER;
+        struct due_block *block = block_at(map, map->raised[i].number);
+        block_set(map, block, map->raised[i].due_ms);
+        group_settle(map, (size_t) (block - map->blocks) / GROUP_BLOCKS);
     }
-    map->raised_count = 0;
-    if (emptied) {
-        size_t kept = 0;
-        for (size_t i = 0; i < map->count; i++) {
-            if (map->blocks[i].due_ms != DUE_NEVER) {
-                map->blocks[kept++] = map->blocks[i];
-            }
-        }
-        map->count = kept;
+    if (map->raised_count > 0) {
+        map->raised_count = 0;
+        blocks_tidy(map);
     }
 }
 

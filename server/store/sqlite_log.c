@@ -10,9 +10,41 @@ enum {
     CHECKPOINT_PAGES = 1000,
     CHECKPOINT_COMMITS = 64,
     CHECKPOINT_PAGES_MAX = 8000,
-    CHECKPOINT_QUIET_MS = 2000,      /* a log at rest is brought home after this */
-    CHECKPOINT_FULL_AGAIN_MS = 10000 /* between tries on a full disk */
+    CHECKPOINT_QUIET_MS = 2000, /* a log at rest is brought home after this */
+    CHECKPOINT_AGAIN_MS = 10000 /* between tries, behind one that did no harm */
 };
+
+/* Whether a checkpoint that failed leaves every commit as durable as it was. Each was synced with the log before it was told; a checkpoint reads the
+ * log, syncs it, writes the database, cuts it to its length and syncs it, and only then may a commit begin the log anew. Until then the log goes before
+ * the database, here and at a start, and the next checkpoint writes every page again.
+ *
+ *   FULL             the database was written   no harm: whatever half-written pages it has, the log covers them
+ *   IOERR_WRITE      the same                   no harm: likewise. A quota and a limit of the file's size are this as well
+ *   IOERR_TRUNCATE   it was cut to its length   no harm: likewise
+ *   NOMEM, and of IOERR   before anything       no harm: nothing was done (docs/facts.md 16b)
+ *   BUSY, LOCKED     before anything            no harm: nothing was done. (Nobody else can be there: sqlite_pragma.c)
+ *   OK, not all      the same                   no harm: likewise
+ *   IOERR_FSYNC      the log was synced         HARM: Linux tells once that it could not write a page, and then counts it as written. Commits that were
+ *                                               told may be on no disk, and no later sync would say so
+ *   IOERR_FSYNC      the database was synced    HARM: for the same reason. The next checkpoint might look well, and the log, which is the only whole
+ *                                               copy, would be begun anew
+ *   IOERR_READ, and all others                  HARM: commits that cannot be read, or an error whose meaning nobody has written down here
+ *
+ * What a write left for later and then could not do is told by a sync, so it is IOERR_FSYNC too. */
+static bool checkpoint_did_no_harm(int code)
+{
+    switch (code) {
+    case SQLITE_IOERR_WRITE:
+    case SQLITE_IOERR_TRUNCATE:
+    case SQLITE_IOERR_NOMEM:
+        return true;
+    default:
+        break;
+    }
+    int kind = code & 0xFF;
+    return kind == SQLITE_OK || kind == SQLITE_FULL || kind == SQLITE_NOMEM || kind == SQLITE_BUSY ||
+           kind == SQLITE_LOCKED;
+}
 
 /* The lock file says that the log is about to be empty: a process killed in between leaves an empty log, and nothing is lost by it. */
 static bool log_announce_empty(struct sqlite_store *sqlite)
@@ -54,12 +86,14 @@ enum store_result sqlite_log_tend(struct store *store)
         sqlite->wal_pages = sqlite->wal_commits = 0;
         return STORE_OK;
     }
-    if (code == SQLITE_OK || sqlite_is_full(code)) {
-        sqlite->checkpoint_again_ms = monotonic_ms + CHECKPOINT_FULL_AGAIN_MS;
-        log_message(LOG_ERROR, "store",
-                    "the checkpoint copied %d of %d pages: %s; nothing is lost, the log grows, the next try is in %d s",
-                    copied, in_log, sqlite3_errstr(code), CHECKPOINT_FULL_AGAIN_MS / 1000);
-        return code == SQLITE_OK ? STORE_OK : STORE_FULL;
+    if (checkpoint_did_no_harm(code)) {
+        sqlite->checkpoint_again_ms = monotonic_ms + CHECKPOINT_AGAIN_MS;
+        log_message(
+            LOG_ERROR, "store",
+            "the checkpoint did not copy the log of %d pages into the database %s: %s (%d); nothing is lost, the log "
+            "grows, the next try is in %d s",
+            sqlite->wal_pages, sqlite->path, sqlite3_errstr(code), code, CHECKPOINT_AGAIN_MS / 1000);
+        return code == SQLITE_OK ? STORE_OK : sqlite_is_full(code) ? STORE_FULL : STORE_FAILED;
     }
     log_message(LOG_ERROR, "store", "the checkpoint failed: %s (%d); nothing more is stored, a restart reads the log",
                 sqlite3_errmsg(sqlite->db), code);

@@ -55,7 +55,7 @@ static bool row_read_bytes(sqlite3_stmt *statement, struct sqlite_row *row)
     return sound;
 }
 
-bool sqlite_row_read(sqlite3_stmt *statement, struct sqlite_row *row)
+bool sqlite_row_take(sqlite3_stmt *statement, struct sqlite_row *row)
 {
     struct record *record = &row->record;
     int state = sqlite3_column_int(statement, SQLITE_ROW_STATE);
@@ -73,7 +73,12 @@ bool sqlite_row_read(sqlite3_stmt *statement, struct sqlite_row *row)
     record->response_status = sqlite3_column_int(statement, 13);
     record->response_bytes = (uint64_t) sqlite3_column_int64(statement, 14);
     record->response_kept = sqlite3_column_int(statement, 15) != 0;
-    bool sound = row_read_bytes(statement, row) && state > RECORD_ABSENT && state < RECORD_STATE_COUNT;
+    return row_read_bytes(statement, row) && state > RECORD_ABSENT && state < RECORD_STATE_COUNT;
+}
+
+bool sqlite_row_read(sqlite3_stmt *statement, struct sqlite_row *row)
+{
+    bool sound = sqlite_row_take(statement, row);
     if (!sound) {
         log_message(LOG_ERROR, "store", "command row %lld is damaged: it is not used", (long long) row->row);
     }

@@ -15,7 +15,7 @@
 #include <sqlite3.h>
 #include <sys/types.h>
 
-enum { SQLITE_HASH_BYTES = 16 };
+enum { SQLITE_HASH_BYTES = 16, SQLITE_DAMAGE_TOLD = 64 };
 
 #define SQLITE_APPLICATION_ID 0x4E424953 /* "NBIS"; schema/sqlite/0001 sets it */
 
@@ -60,6 +60,9 @@ struct sqlite_store {
     int64_t place_again_ms;            /* monotonic: of the next look at these files */
     bool full_told;                    /* the disk is full, and that was logged */
     bool mark_told;                    /* the lock file could not be written, and that was logged */
+    /* Rows that the sweep has stepped over, and told of (one over the room: so was that), and blocks of rows (due_map.h) that it leaves alone. */
+    int64_t damaged_rows[SQLITE_DAMAGE_TOLD], damaged_blocks[SQLITE_DAMAGE_TOLD];
+    unsigned damaged_row_count, damaged_block_count;
     uint8_t hash_key[DIGEST_KEY_BYTES];
     uint8_t id_key[BLOCK_KEY_BYTES]; /* of command ids */
     sqlite3_int64 changes_before;    /* total changes when the transaction began */
@@ -69,7 +72,7 @@ struct sqlite_store {
     int wal_pages;                   /* not yet checkpointed */
     int wal_commits;                 /* of this process, likewise */
     int64_t wal_written_ms;          /* monotonic: of the newest commit that wrote */
-    int64_t checkpoint_again_ms;     /* monotonic: not before, after one that found the disk full */
+    int64_t checkpoint_again_ms;     /* monotonic: not before, after one that failed and did no harm */
     struct reserve reserve;          /* room for the outcomes of running commands */
     int64_t reserve_again_ms;        /* monotonic: of the next try to have it again */
     bool reserve_told;               /* it is not there, and that was logged */
@@ -189,7 +192,8 @@ int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant,
 /* By the command's id, and only when it is this tenant's; `*key` is a copy that the caller frees. */
 int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
                        struct sqlite_row *row, char **key);
-/* The row on which a statement stands that begins with a row's columns. False: no version of this program wrote it, and that was logged. */
+/* The row on which a statement stands that begins with a row's columns. False: no version of this program wrote it; `read` has logged that. */
+bool sqlite_row_take(sqlite3_stmt *statement, struct sqlite_row *row);
 bool sqlite_row_read(sqlite3_stmt *statement, struct sqlite_row *row);
 enum {
     SQLITE_ROW_STATE = 3,

@@ -121,6 +121,7 @@ struct store_class {
     void (*rollback)(struct store *store);
     enum store_result (*claim)(struct store *store, const struct store_claim *claim, int64_t now_ms,
                                struct store_found *found);
+    /* OK: written. What it was written as is in `after`: record_outcome_counts. */
     enum store_result (*finish)(struct store *store, const struct store_finish *finish, int64_t now_ms,
                                 struct record *after);
     enum store_result (*look_up)(struct store *store, struct view tenant, struct view key, int64_t now_ms,

@@ -362,6 +362,60 @@ START_TEST(rule_6_16_behind_an_unknown_outcome_nothing_makes_it_not_executed)
 }
 END_TEST
 
+/* The clock of the store goes on by an hour while the handler works; the timers of the loop do not. */
+START_TEST(rule_6_16_not_executed_that_comes_past_the_deadline_ends_the_command_as_unknown)
+{
+    struct caller caller;
+    rig_start_at(&scene, "2030-01-01T00:00:00Z", NULL);
+    handler_holds("HTTP/1.1 503 Busy\r\nRetry-After: 7\r\n" EMPTY);
+    hold(&caller, "k");
+    clock_hand_pass(&scene.clock, MOVED_HOUR);
+    EXPECT_PROBLEM(post("k", "x"), 504, "unknown", "outcome-unknown");
+    ck_assert_str_eq(member_of(get_status("k", ""), "completed_at"), "null"); /* its end was not recorded */
+    peer_release(scene.peer, 1);
+    EXPECT(join(&caller), 503, "unknown"); /* unchanged, and not as if the key were free */
+    for (int i = 0; i < 2; i++) {
+        EXPECT_PROBLEM(post("k", "x"), 504, "unknown", "outcome-unknown");
+        const struct http_answer *status = get_status("k", "");
+        ck_assert_str_eq(member_of(status, "state"), "\"unknown\"");
+        ck_assert_str_eq(member_of(status, "cause"), "\"timeout\"");
+        ck_assert_str_eq(member_of(status, "completed_at"), "\"2030-01-01T01:00:00.000Z\"");
+        daemon_kill(&scene.nonbis); /* no start finds it in progress */
+        rig_restart(&scene, NULL);
+    }
+    EXPECT_RUNS("k", 1);
+    rig_end(&scene);
+}
+END_TEST
+
+/* The head, which is out before the last byte has come, says that the key will be free. */
+static const struct peer_step streamed_busy[] = {
+    { PEER_BODY, NULL, 0 },
+    { PEER_SEND, "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 9\r\n\r\nvery ", 0 },
+    { PEER_WAIT, NULL, 0 },
+    { PEER_SEND, "busy", 0 },
+    PEER_END
+};
+
+static const int64_t passes_ms[] = { 0, MOVED_HOUR }; /* while it comes */
+
+START_TEST(rule_6_16_not_executed_that_is_streamed_past_the_deadline_is_cut)
+{
+    struct caller caller;
+    rig_start_at(&scene, "2030-01-01T00:00:00Z", (const char *const[]){ "--set", "response_keep_max=3", NULL });
+    peer_script_default(scene.peer, streamed_busy);
+    hold(&caller, "k");
+    clock_hand_pass(&scene.clock, passes_ms[_i]);
+    peer_release(scene.peer, 1);
+    const struct http_answer *first = join(&caller);
+    ck_assert_int_eq(first->status, 503);
+    ck_assert_int_eq(first->whole, _i == 0);
+    ck_assert_str_eq(member_of(get_status("k", ""), "state"), _i == 0 ? "\"released\"" : "\"unknown\"");
+    EXPECT_RUNS("k", 1);
+    rig_end(&scene);
+}
+END_TEST
+
 START_TEST(rule_6_17_an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_stored_later)
 {
     struct caller caller;
@@ -409,6 +463,8 @@ SUITE(contract_exchange)
     RULE_ALONE(suite, rule_6_14_answer_timeout_ends_the_waiting_and_not_the_execution);
     RULE_ALONE(suite, rule_6_15_after_a_crash_what_was_in_progress_is_unknown);
     RULE_ALONE(suite, rule_6_16_behind_an_unknown_outcome_nothing_makes_it_not_executed);
+    RULE_ALONE(suite, rule_6_16_not_executed_that_comes_past_the_deadline_ends_the_command_as_unknown);
+    RULE_ALONE_ROWS(suite, rule_6_16_not_executed_that_is_streamed_past_the_deadline_is_cut, passes_ms);
     RULE_ALONE(suite, rule_6_17_an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_stored_later);
     return suite;
 }

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -213,6 +214,39 @@ START_TEST(rule_9_7_what_counts_is_the_stored_time_whether_the_clean_up_has_come
 }
 END_TEST
 
+static void damage_record(const char *sql)
+{
+    sqlite3 *db = NULL;
+    ck_assert_int_eq(sqlite3_open(scene.store, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_changes(db), 1);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+}
+
+START_TEST(rule_9_7_a_damaged_record_is_told_and_left_and_the_rest_is_cleaned_up)
+{
+    const char *const more[] = { "--set", "max_downtime=365d", "--set", "sweep_batch=1", "--log-level", "debug", NULL };
+    SCENE_START(NULL);
+    EXPECT(post("damaged", "x"), 200, "executed");
+    EXPECT(post("k-1", "x"), 200, "executed");
+    EXPECT(post("k-2", "x"), 200, "executed");
+    ck_assert_int_eq(daemon_stop(&scene.nonbis), 0);
+    damage_record("UPDATE commands SET fingerprint = x'00' WHERE key = 'damaged'");
+    scene_pass_time(25 * HOUR_MS, more);
+    ck_assert(daemon_wait_logged_times(&scene.nonbis, "expired=1 ", 2));
+    ck_assert(daemon_logged(&scene.nonbis, "command row 1 of "));
+    ck_assert(daemon_logged(&scene.nonbis, " is due and cannot be cleaned up: "));
+    ck_assert(daemon_logged(&scene.nonbis, "--check-store tells of all damage"));
+    const struct http_answer *refused = post("damaged", "x");
+    EXPECT_PROBLEM(refused, 503, "refused", "unavailable");
+    ck_assert_str_eq(member_of(refused, "reason"), "\"store\"");
+    EXPECT_PROBLEM(post("k-2", "x"), 422, "refused", "key-expired");
+    EXPECT_RUNS("damaged", 1);
+    ck_assert_int_eq(daemon_stop(&scene.nonbis), 0); /* not scene_end: errors were logged */
+    peer_free(scene.peer);
+}
+END_TEST
+
 START_TEST(rule_9_8_store_time_moves_by_max_downtime_at_most_while_the_server_is_off)
 {
     const char *const an_hour[] = { "--set", "max_downtime=1h", NULL };
@@ -384,6 +418,7 @@ SUITE(contract_retention)
     RULE_ALONE(suite, rule_9_5_what_was_promised_while_it_was_released_counts_when_it_is_completed);
     RULE_ALONE(suite, rule_9_6_a_live_record_is_never_pushed_out_new_commands_are_refused_instead);
     RULE_ALONE(suite, rule_9_7_what_counts_is_the_stored_time_whether_the_clean_up_has_come_by_or_not);
+    RULE_ALONE(suite, rule_9_7_a_damaged_record_is_told_and_left_and_the_rest_is_cleaned_up);
     RULE_ALONE(suite, rule_9_8_store_time_moves_by_max_downtime_at_most_while_the_server_is_off);
     RULE_ALONE(suite, rule_9_8_store_time_never_moves_backwards);
     RULE_ALONE(suite, rule_9_9_a_store_that_is_missing_where_there_was_one_does_not_start);

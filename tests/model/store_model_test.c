@@ -2,6 +2,7 @@
  * memory store is the oracle: it has no restart, so a restart of the other one is repeated on it by the public
  * operation that recovery stands for. Counts of what happened are printed, and each pair of operation and result
  * that is named below must have happened. */
+#include "server/store/sqlite_store.h"
 #include "tests/store/store_fixture.h"
 
 enum { OPERATIONS = 20000, KEYS = 16, BATCH_MAX = 6 };
@@ -59,6 +60,7 @@ static const struct {
     { FINISH_COMPLETED, "late truth" },
     { FINISH_RELEASED, "ok" },
     { FINISH_RELEASED, "stale" },
+    { FINISH_RELEASED, "past the deadline" },
     { FINISH_UNKNOWN, "ok" },
     { FINISH_UNKNOWN, "stale" },
     { FINISH_OLD, "stale" },
@@ -262,7 +264,14 @@ static void do_finish(enum operation operation, unsigned key)
     SAME(result[SQLITE], result[MEMORY]);
     compare_records(&after[SQLITE], &after[MEMORY]);
     bool late = result[MEMORY] == STORE_OK && before.record.state == RECORD_UNKNOWN;
-    count_result(operation, late ? "late truth" : store_result_name(result[MEMORY]));
+    const char *name = late ? "late truth" : store_result_name(result[MEMORY]);
+    if (result[MEMORY] == STORE_OK && !record_outcome_counts(&after[MEMORY], kind)) {
+        name = "past the deadline";
+        ck_assert_int_eq(after[MEMORY].state, RECORD_UNKNOWN);
+        ck_assert_int_eq(after[MEMORY].cause, CAUSE_TIMEOUT);
+        ck_assert_ptr_null(running_find(sqlite_store_of(model.store[SQLITE])->running, held[SQLITE].row));
+    }
+    count_result(operation, name);
     fixture_found_free(&before);
 }
 

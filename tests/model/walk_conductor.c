@@ -263,6 +263,7 @@ static void learn(struct world *world, struct exchange *x, enum event event)
         break;
     case EVENT_RECORDED:
         x->recorded = true;
+        x->outcome = x->task.outcome;
         break;
     case EVENT_RECORD_FAILED:
         x->record_failed = true;

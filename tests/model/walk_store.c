@@ -120,13 +120,17 @@ static void apply_claim(struct walk_store *store, struct walk_task *task)
 static void apply_finish(struct walk_store *store, struct walk_task *task)
 {
     struct record *record = &store->batch[task->key];
-    /* Told as unknown from its deadline on: a not-executed that comes later changes nothing (section 6). */
+    /* Told as unknown from its deadline on: a not-executed that comes later leaves it so (section 6). */
     bool too_late = task->outcome.kind == OUTCOME_NOT_EXECUTED && store->now_ms >= record->deadline_ms;
-    bool done = record_finish(record, task->execution, &task->outcome, &retention, store->now_ms);
-    task->event = done ? EVENT_RECORDED : EVENT_RECORD_FAILED;
-    if (done == too_late) {
+    task->event = EVENT_RECORDED;
+    if (!record_finish(record, task->execution, &task->outcome, &retention, store->now_ms)) {
+        task->event = EVENT_RECORD_FAILED;
         walk_violation(store, "an execution that holds the command could not be finished");
     }
+    if (record_outcome_counts(record, task->outcome.kind) == too_late) {
+        walk_violation(store, "not executed was not recorded as what it counts for");
+    }
+    task->outcome.kind = too_late ? OUTCOME_UNKNOWN : task->outcome.kind; /* what counts */
 }
 
 static void batch_apply(struct walk_store *store)
@@ -263,6 +267,9 @@ void walk_store_aside(struct walk_store *store, struct suite_random *random)
         bool done = record_finish(&store->durable[key], truth->retry_execution, &truth->retry_outcome, &retention,
                                   store->now_ms);
         durable_check(store);
+        if (done && !record_outcome_counts(&store->durable[key], truth->retry_outcome.kind)) {
+            truth->retry_outcome = (struct record_outcome){ .kind = OUTCOME_UNKNOWN };
+        }
         post_end(store, key, truth->retry_execution, &truth->retry_outcome, done);
     } else if (idle && luck >= 37) {
         aside_void(store, key);

@@ -21,8 +21,8 @@ struct walk_task {
     struct fingerprint fingerprint;
     struct credential credential;
     bool may_wait, may_claim;
-    uint32_t execution; /* in: to finish. out: that was claimed, or is waited for */
-    struct record_outcome outcome;
+    uint32_t execution;            /* in: to finish. out: that was claimed, or is waited for */
+    struct record_outcome outcome; /* in: of the execution. out: what counts */
     /* out */
     struct decision decision;
     enum executed executed; /* what the record allows to be told */

@@ -392,6 +392,40 @@ START_TEST(a_claim_past_its_deadline_is_unknown_and_is_never_forgotten_by_age)
 }
 END_TEST
 
+/* What it was told as since its deadline; from here on it ages as any unknown one. */
+START_TEST(a_not_executed_past_the_deadline_is_written_as_unknown_and_ages)
+{
+    struct store *store = open_store(_i);
+    struct store_found found = fixture_claim_now(store, "k", 1, 1);
+    fixture_advance(FIXTURE_RUN_MS);
+    struct store_finish finish = fixture_finish("k", &found, OUTCOME_NOT_EXECUTED);
+    struct record after;
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_finish_command(store, &finish, &after), STORE_OK);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    ck_assert_int_eq(after.state, RECORD_UNKNOWN);
+    struct store_found seen = fixture_look_up(store, "k");
+    ck_assert_int_eq(seen.record.state, RECORD_UNKNOWN); /* as written */
+    ck_assert_int_eq(seen.record.cause, CAUSE_TIMEOUT);
+    ck_assert_int_eq(seen.record.completed_ms, 1001000);
+    ck_assert_int_eq(seen.record.expires_ms, 1051000);
+    ck_assert_int_eq(seen.record.forget_ms, 1101000);
+    fixture_found_free(&seen);
+    ck_assert_uint_eq(store_records(store, RECORD_IN_PROGRESS), 0);
+    ck_assert_uint_eq(store_records(store, RECORD_UNKNOWN), 1);
+    struct store_found repeat = fixture_claim_now(store, "k", 1, 1);
+    ck_assert_int_eq(repeat.decision.verdict, VERDICT_OUTCOME_UNKNOWN);
+    ck_assert(!repeat.claimed);
+    ck_assert_int_eq(fixture_finish_now(store, "k", &found, OUTCOME_NOT_EXECUTED), STORE_STALE);
+    fixture_advance(FIXTURE_TOMBSTONE_MS);
+    ck_assert_uint_eq(fixture_sweep(store, 10).expired, 1);
+    fixture_advance(FIXTURE_TOMBSTONE_MS);
+    ck_assert_uint_eq(fixture_sweep(store, 10).forgotten, 1);
+    ck_assert_int_eq(fixture_state(store, "k"), RECORD_ABSENT);
+    close_store(store);
+}
+END_TEST
+
 START_TEST(a_forgotten_key_is_new_and_its_old_execution_is_stale)
 {
     struct store *store = open_store(_i);
@@ -787,6 +821,7 @@ SUITE(store_contract)
     CASE_LOOP(suite, a_body_of_a_mebibyte_comes_back_whole, IMPLEMENTATIONS);
     CASE_LOOP(suite, records_age_at_their_exact_times_swept_or_not, IMPLEMENTATIONS * 2 * AGE_ROWS);
     CASE_LOOP(suite, a_claim_past_its_deadline_is_unknown_and_is_never_forgotten_by_age, IMPLEMENTATIONS);
+    CASE_LOOP(suite, a_not_executed_past_the_deadline_is_written_as_unknown_and_ages, IMPLEMENTATIONS);
     CASE_LOOP(suite, a_forgotten_key_is_new_and_its_old_execution_is_stale, IMPLEMENTATIONS);
     CASE_LOOP(suite, window_start_never_moves_back_whichever_record_is_forgotten_first, IMPLEMENTATIONS);
     CASE_LOOP(suite, a_sweep_takes_the_oldest_first_and_stops_at_its_limit, IMPLEMENTATIONS);

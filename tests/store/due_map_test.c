@@ -149,6 +149,99 @@ START_TEST(no_time_is_ever_later_than_the_truth_whatever_is_undone)
 }
 END_TEST
 
+/* --- the order, where there are many --- */
+
+enum { MANY = 3000, MANY_STEPS = 60000, LOOK_EVERY = 40, LOOK_BLOCKS = 40 };
+
+static int64_t plain[MANY], plain_raised[MANY]; /* 0: none; the latter: nothing was raised */
+
+static void plain_settle(void)
+{
+    for (unsigned i = 0; i < MANY; i++) {
+        if (plain_raised[i] != 0) {
+            plain[i] = plain_raised[i] == DUE_NEVER ? 0 : plain_raised[i];
+            plain_raised[i] = 0;
+        }
+    }
+}
+
+/* The first block behind it, by looking at all of them; the number is -1 when there is none. */
+static struct due_block plain_next(const struct due_block *behind)
+{
+    struct due_block next = { -1, DUE_NEVER };
+    for (unsigned i = 0; i < MANY; i++) {
+        bool after = plain[i] > behind->due_ms || (plain[i] == behind->due_ms && (int64_t) i > behind->number);
+        if (plain[i] != 0 && after && plain[i] < next.due_ms) {
+            next = (struct due_block){ i, plain[i] };
+        }
+    }
+    return next;
+}
+
+static void expect_plain(const struct due_map *map, int step)
+{
+    struct due_block block = DUE_BLOCK_BEFORE_ALL, wanted = block;
+    for (unsigned i = 0; i < LOOK_BLOCKS && wanted.due_ms != DUE_NEVER; i++) {
+        wanted = plain_next(&wanted);
+        bool there = due_map_next(map, &block);
+        if (there != (wanted.number >= 0) ||
+            (there && (block.number != wanted.number || block.due_ms != wanted.due_ms))) {
+            ck_abort_msg("step %d: block %lld at %lld is not the next one, but %lld at %lld", step,
+                         (long long) block.number, (long long) block.due_ms, (long long) wanted.number,
+                         (long long) wanted.due_ms);
+        }
+    }
+}
+
+static size_t plain_count(void)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        count += plain[i] != 0 ? 1 : 0;
+    }
+    return count;
+}
+
+START_TEST(the_order_is_that_of_a_walk_over_all_blocks)
+{
+    struct suite_random random;
+    unsigned seed = suite_seed();
+    size_t most = 0, least = SIZE_MAX;
+    struct due_map *map = due_map_new();
+    FIGURE("due map order seed=%u steps=%d", seed, MANY_STEPS);
+    suite_random_start(&random, seed);
+    for (int step = 0; step < MANY_STEPS; step++) {
+        unsigned what = suite_random_below(&random, 100), grows = step / 10000 % 2 == 0 ? 60 : 5;
+        unsigned number = suite_random_below(&random, MANY);
+        int64_t due_ms = 1 + suite_random_below(&random, 400); /* many of one time */
+        if (what < grows) {
+            due_map_lower(map, (int64_t) number * 256, due_ms);
+            plain[number] = plain[number] == 0 || due_ms < plain[number] ? due_ms : plain[number];
+            plain_raised[number] = plain_raised[number] > due_ms ? due_ms : plain_raised[number];
+        } else if (what < 95) {
+            plain_raised[number] = what % 4 == 0 ? due_ms : DUE_NEVER;
+            due_map_raise(map, number, plain_raised[number]);
+        } else if (what < 99) {
+            due_map_settle(map);
+            plain_settle();
+        } else {
+            due_map_undo(map);
+            memset(plain_raised, 0, sizeof plain_raised);
+        }
+        if (step % LOOK_EVERY == 0) {
+            expect_plain(map, step);
+            ck_assert_uint_eq(due_map_count(map), plain_count());
+            most = due_map_count(map) > most ? due_map_count(map) : most;
+            least = step > 10000 && due_map_count(map) < least ? due_map_count(map) : least;
+        }
+    }
+    FIGURE("due map order: %zu blocks at most, then %zu at least", most, least);
+    ck_assert_uint_gt(most, 1500);
+    ck_assert_uint_lt(least, most / 2);
+    due_map_free(map);
+}
+END_TEST
+
 SUITE(due_map)
 {
     Suite *suite = suite_create("store/due_map");
@@ -157,5 +250,6 @@ SUITE(due_map)
     CASE(suite, what_is_raised_counts_once_it_is_settled_and_not_when_it_is_undone);
     CASE(suite, what_is_lowered_counts_at_once_and_is_never_taken_back);
     CASE(suite, no_time_is_ever_later_than_the_truth_whatever_is_undone);
+    CASE(suite, the_order_is_that_of_a_walk_over_all_blocks);
     return suite;
 }

@@ -77,6 +77,9 @@ static int file_close(sqlite3_file *file)
 
 static int file_read(sqlite3_file *file, void *bytes, int len, sqlite3_int64 at)
 {
+    if (fault_meets(fault_of(file), FAULT_READ)) {
+        return fault.code;
+    }
     return fault_of(file)->real->pMethods->xRead(fault_of(file)->real, bytes, len, at);
 }
 
@@ -95,6 +98,9 @@ static int file_write(sqlite3_file *file, const void *bytes, int len, sqlite3_in
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
+    if (fault_meets(fault_of(file), FAULT_TRUNCATE)) {
+        return fault.code;
+    }
     return fault_of(file)->real->pMethods->xTruncate(fault_of(file)->real, size);
 }
 

@@ -1,8 +1,9 @@
-/* fault_vfs.h - an SQLite VFS that fails on command: the n-th coming write or sync of the log or of the database. */
+/* fault_vfs.h - an SQLite VFS that fails on command: the n-th coming read, write, sync or cut of the log or of the
+ * database. */
 #ifndef NONBIS_TESTS_FAULT_VFS_H
 #define NONBIS_TESTS_FAULT_VFS_H
 
-enum fault_operation { FAULT_WRITE, FAULT_SYNC };
+enum fault_operation { FAULT_WRITE, FAULT_SYNC, FAULT_READ, FAULT_TRUNCATE };
 enum fault_target { FAULT_LOG, FAULT_DATABASE };
 
 /* Makes it the default VFS of this process; before the first open. */

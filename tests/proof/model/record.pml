@@ -408,7 +408,13 @@ inline land(i) { /* where `to` leads */
     if
     :: to != NO ->
         trow = to;
-        if :: outcome[i] == KIND_COMPLETED -> tkept = i + 1 :: outcome[i] == KIND_NOT_EXECUTED -> towner = 0 :: else fi
+        if
+        :: outcome[i] == KIND_COMPLETED -> tkept = i + 1
+        :: outcome[i] == KIND_NOT_EXECUTED && row_state[to] == STATE_UNKNOWN ->
+            if :: COMMITS -> outcome[i] = KIND_UNKNOWN :: else fi /* too late: what counts is told */
+        :: outcome[i] == KIND_NOT_EXECUTED && row_state[to] != STATE_UNKNOWN -> towner = 0
+        :: else
+        fi
     :: else
     fi
 }
@@ -421,7 +427,7 @@ inline run_finish(i) {
         MUST(tnumber == held[i] && row_recover[trow] != NO, outcomes_land);
         to = row_finish[trow * 3 + outcome[i]];
         land(i);
-        MUST(to != NO || (outcome[i] == KIND_NOT_EXECUTED && row_state[trow] == STATE_UNKNOWN), outcomes_land);
+        MUST(to != NO, outcomes_land);
         mail[i] = 1 + (to != NO -> EVENT_RECORDED : EVENT_RECORD_FAILED)
     fi;
     to = 0

@@ -88,6 +88,7 @@ START_TEST(every_value_is_printed_with_its_source)
                           "tenant_burst = 0  # default\n"
                           "tenant_in_flight = 0  # default\n"
                           "replay_cache = 32MiB  # default\n"
+                          "store_reserve = 16MiB  # default\n"
                           "sweep_batch = 100  # default\n"
                           "allow_close_delimited = off  # default\n"
                           "problem_prefix = urn:nonbis:problem:  # default\n"
@@ -184,7 +185,7 @@ START_TEST(what_is_printed_reads_back_to_the_same_settings)
     settings_fini(&settings);
 
     count = flags_from(work, flags, 200);
-    ck_assert_int_eq(count, 2 * (39 + (int) routes));
+    ck_assert_int_eq(count, 2 * (40 + (int) routes));
     ck_assert_msg(read_flags(count, flags, nothing) == 0, "%s", errors);
     char *second = printed(&settings);
     ck_assert_ptr_ne(strstr(second, "# flag --set\n"), NULL);

@@ -29,6 +29,7 @@ START_TEST(an_upstream_alone_is_enough_to_run)
     ck_assert_int_eq(settings.connections_max, 4096);
     ck_assert_int_eq(settings.running_max, 1024);
     ck_assert_int_eq(settings.store_queue_max, 4096);
+    ck_assert_int_eq(settings.store_reserve, 16 * 1024 * 1024);
     ck_assert_int_eq(settings.sweep_batch, 100);
     ck_assert_str_eq(settings.tenant, "none");
     ck_assert_uint_eq(settings.tenant_field.len, 0);
@@ -139,6 +140,7 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                   "--set=connections_max=11",
                                   "--set=running_max=12",
                                   "--set=store_queue_max=13",
+                                  "--set=store_reserve=15",
                                   "--set=sweep_batch=14",
                                   "--set=server.loops=15",
                                   "--set=wait_max=17s",
@@ -179,6 +181,7 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
                                       "NONBIS_CONNECTIONS_MAX=11",
                                       "NONBIS_RUNNING_MAX=12",
                                       "NONBIS_STORE_QUEUE_MAX=13",
+                                      "NONBIS_STORE_RESERVE=15",
                                       "NONBIS_SWEEP_BATCH=14",
                                       "NONBIS_SERVER_LOOPS=15",
                                       "NONBIS_WAIT_MAX=17s",
@@ -229,6 +232,7 @@ START_TEST(every_setting_can_be_given_by_set_and_by_environment)
     ck_assert_int_eq(settings.connections_max, 11);
     ck_assert_int_eq(settings.running_max, 12);
     ck_assert_int_eq(settings.store_queue_max, 13);
+    ck_assert_int_eq(settings.store_reserve, 15);
     ck_assert_int_eq(settings.sweep_batch, 14);
     ck_assert_int_eq(settings.loops, 15);
     ck_assert_int_eq(settings.wait_max_ms, 17000);

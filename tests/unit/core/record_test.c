@@ -112,8 +112,8 @@ static const struct {
 } moments[] = {
     { ABSENT, 20, "absent", "no", "cv" },
     { RUNNING, 59, "in_progress", "unknown", "CNU" },
-    { RUNNING, 60, "unknown", "unknown", "CU" },
-    { RUNNING, 1000000, "unknown", "unknown", "CU" }, /* never forgotten by age */
+    { RUNNING, 60, "unknown", "unknown", "CNU" },
+    { RUNNING, 1000000, "unknown", "unknown", "CNU" }, /* never forgotten by age */
     { COMPLETED, 20, "completed", "yes", "" },
     { COMPLETED, 119, "completed", "yes", "" },
     { COMPLETED, 120, "expired", "yes", "" },
@@ -233,6 +233,35 @@ START_TEST(finishing_writes_outcome_and_both_deadlines)
     ck_assert_int_eq(record.response_status, finish_rows[_i].response_status);
     ck_assert(record.credential.present == finish_rows[_i].credential_kept);
     ck_assert_mem_eq(&record.fingerprint, &payload, sizeof(payload)); /* kept for as long as the key */
+}
+END_TEST
+
+/* Its deadline is 60. */
+static const struct {
+    int64_t now_ms;
+    enum record_state state;
+    enum cause cause;
+    int64_t expires_ms, forget_ms;
+    bool credential_kept, counts;
+} not_executed_rows[] = {
+    { 59, RECORD_RELEASED, CAUSE_NONE, 159, 159, false, true },
+    { 60, RECORD_UNKNOWN, CAUSE_TIMEOUT, 1060, 2060, true, false },
+    { 5000, RECORD_UNKNOWN, CAUSE_TIMEOUT, 6000, 7000, true, false },
+};
+
+START_TEST(a_not_executed_past_the_deadline_ends_the_command_as_unknown)
+{
+    struct record record = record_running();
+    int64_t now_ms = not_executed_rows[_i].now_ms;
+    ck_assert(record_finish(&record, 1, &not_executed, &keep, now_ms));
+    ck_assert_int_eq(record.state, not_executed_rows[_i].state);
+    ck_assert_int_eq(record.cause, not_executed_rows[_i].cause);
+    ck_assert_int_eq(record.completed_ms, now_ms);
+    ck_assert_int_eq(record.expires_ms, not_executed_rows[_i].expires_ms);
+    ck_assert_int_eq(record.forget_ms, not_executed_rows[_i].forget_ms);
+    ck_assert(record.credential.present == not_executed_rows[_i].credential_kept);
+    ck_assert(record_outcome_counts(&record, OUTCOME_NOT_EXECUTED) == not_executed_rows[_i].counts);
+    ck_assert(record_outcome_counts(&record, OUTCOME_UNKNOWN));
 }
 END_TEST
 
@@ -378,6 +407,8 @@ SUITE(core_record)
     CASE_LOOP(suite, at_each_moment_a_record_has_its_state_and_allows_only_its_transitions,
               sizeof(moments) / sizeof(moments[0]));
     CASE_LOOP(suite, finishing_writes_outcome_and_both_deadlines, sizeof(finish_rows) / sizeof(finish_rows[0]));
+    CASE_LOOP(suite, a_not_executed_past_the_deadline_ends_the_command_as_unknown,
+              sizeof(not_executed_rows) / sizeof(not_executed_rows[0]));
     CASE(suite, a_completed_record_keeps_the_shape_of_its_response);
     CASE(suite, releasing_wipes_the_credential);
     CASE(suite, only_the_newest_execution_can_finish);
