@@ -243,11 +243,11 @@ static void make_admin_edge(struct server *server)
     }
 }
 
-/* Every client, every execution and what the server itself has open takes a descriptor. */
+/* Every client takes a descriptor, and its request, passed through or executed, another one; an execution goes on when its client has left. */
 static void reserve_descriptors(const struct settings *settings)
 {
-    int64_t wanted =
-        settings->connections_max + settings->running_max + DESCRIPTORS_OWN + (settings->loops - 1) * DESCRIPTORS_LOOP;
+    int64_t wanted = 2 * settings->connections_max + settings->running_max + DESCRIPTORS_OWN +
+                     (settings->loops - 1) * DESCRIPTORS_LOOP;
     int64_t limit = process_raise_descriptor_limit(wanted);
     if (limit < wanted) {
         log_message(LOG_WARN, "descriptors",

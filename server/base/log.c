@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -268,20 +269,27 @@ static _Thread_local struct {
     bool on;
 } held;
 
+/* A pipe whose reader stands still must not stop the server: up to PIPE_BUF fit when poll says so, as long as no other thread takes
+ * that room first. */
+static bool log_write_if_room(const char *text, size_t len)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
+    ssize_t written = -1;
+    (void) pthread_mutex_lock(&lock);
+    if (poll(&room, 1, 0) != 0) {
+        do {
+            written = write(STDERR_FILENO, text, len);
+        } while (written < 0 && errno == EINTR);
+    }
+    (void) pthread_mutex_unlock(&lock);
+    return written == (ssize_t) len;
+}
+
 /* What does not fit into a full pipe that must not block, or on a full disk, is counted and told by the next line. */
 static void log_write(const char *text, size_t len, uint64_t lines)
 {
-    /* A pipe whose reader stands still must not stop the server: up to PIPE_BUF fit when poll says so. */
-    struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
-    if (poll(&room, 1, 0) == 0) {
-        atomic_fetch_add(&lines_lost, lines);
-        return;
-    }
-    ssize_t written;
-    do {
-        written = write(STDERR_FILENO, text, len);
-    } while (written < 0 && errno == EINTR);
-    if (written != (ssize_t) len) {
+    if (!log_write_if_room(text, len)) {
         atomic_fetch_add(&lines_lost, lines);
     }
 }

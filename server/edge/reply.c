@@ -107,9 +107,10 @@ static struct MHD_Response *reply_make_headless_body(const struct edge_request *
     if (status == 204) {
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     }
+    bool announced = has_length && length != MHD_SIZE_UNKNOWN; /* one length cannot be said: the largest */
     struct MHD_Response *response =
-        MHD_create_response_from_callback(has_length ? length : MHD_SIZE_UNKNOWN, 1, reply_read_nothing, NULL, NULL);
-    if (response != NULL && !has_length) {
+        MHD_create_response_from_callback(announced ? length : MHD_SIZE_UNKNOWN, 1, reply_read_nothing, NULL, NULL);
+    if (response != NULL && !announced) {
         (void) MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     }
     return response;

@@ -267,6 +267,10 @@ static const struct {
     { "GET /status?code=204 HTTP/1.1\r\nHost: h\r\n\r\n", "GET", NULL, 204, true },
     { "GET /status?code=304&length=99 HTTP/1.1\r\nHost: h\r\n\r\n", "GET", "Content-Length: 99\r\n", 304, true },
     { "GET /status?code=304 HTTP/1.1\r\nHost: h\r\n\r\n", "GET", NULL, 304, false },
+    /* The one length that libmicrohttpd takes for "not known". */
+    { "HEAD /status?code=200&length=18446744073709551615 HTTP/1.1\r\nHost: h\r\n\r\n", "HEAD", NULL, 200, false },
+    { "HEAD /down?size=0&length=18446744073709551615 HTTP/1.1\r\nHost: h\r\n\r\n", "HEAD", NULL, 200, false },
+    { "GET /status?code=304&length=18446744073709551615 HTTP/1.1\r\nHost: h\r\n\r\n", "GET", NULL, 304, false },
     { "GET /down?size=0&length=0 HTTP/1.1\r\nHost: h\r\n\r\n", "GET", "Content-Length: 0\r\n", 200, true },
 };
 

@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 static int captured = -1;
@@ -341,6 +344,52 @@ START_TEST(lines_of_several_threads_do_not_mix)
 }
 END_TEST
 
+enum { WRITERS = 2 };
+static atomic_bool writers_end;
+static atomic_uint written[WRITERS];
+
+static void *write_until_end(void *count)
+{
+    log_hold(); /* as loops do: what is written at a time takes a page of the pipe to itself */
+    while (!atomic_load(&writers_end)) {
+        log_message(LOG_INFO, "e", "a line that wants the last room of the pipe, as those of other threads do");
+        atomic_fetch_add((atomic_uint *) count, 1);
+    }
+    return NULL;
+}
+
+/* There is room for one write, and all want it; then the reader stands still until everybody has ended some lines more. */
+START_TEST(a_pipe_whose_reader_stands_still_stops_no_thread)
+{
+    enum { ROOMS = 120, PAGE = 4096, DEADLINE_S = 10 };
+    int ends[2];
+    char page[PAGE];
+    pthread_t threads[WRITERS];
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(fcntl(ends[1], F_SETPIPE_SZ, PAGE), PAGE);
+    ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    for (int i = 0; i < WRITERS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_until_end, &written[i]), 0);
+    }
+    for (int room = 0; room < ROOMS; room++) {
+        time_t until = time(NULL) + DEADLINE_S;
+        ck_assert_int_gt(read(ends[0], page, sizeof page), 0);
+        for (int i = 0; i < WRITERS; i++) {
+            unsigned before = atomic_load(&written[i]);
+            while (atomic_load(&written[i]) - before < 100) {
+                ck_assert_msg(time(NULL) < until, "room %d: a thread stands in its write to the full pipe", room);
+                sched_yield();
+            }
+        }
+    }
+    atomic_store(&writers_end, true);
+    for (int i = 0; i < WRITERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    close(ends[0]);
+}
+END_TEST
+
 SUITE(log)
 {
     Suite *suite = suite_create("base/log");
@@ -357,5 +406,6 @@ SUITE(log)
     CASE(suite, errno_is_preserved);
     CASE(suite, lines_that_could_not_be_written_are_counted_by_the_next);
     CASE(suite, lines_of_several_threads_do_not_mix);
+    CASE(suite, a_pipe_whose_reader_stands_still_stops_no_thread);
     return suite;
 }
