@@ -75,7 +75,7 @@ HISTORY := $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/proof/history/*
 RUNS := $(HISTORY) $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out %_test.c,$(sort $(wildcard tests/proof/runs/*.c))))
 PROOF_PROGRAMS := $(OUT)/nonbisd-crashing $(OUT)/proof-oracle
 
-.PHONY: all test proof proof-runs proof-front proof-faults model fuzz quickstart demo bench bench-all bench-client mutants coverage analyze valgrind lint \
+.PHONY: all test proof proof-runs proof-front proof-faults soak model fuzz quickstart demo bench bench-all bench-client mutants coverage analyze valgrind lint \
         format install uninstall clean help layers tests FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -143,6 +143,11 @@ $(OUT)/tests/shim_%.so: tests/proof/faults/shim_%.c tests/proof/faults/shim.h
 	@mkdir -p $(@D)
 	@echo "ld $@"
 	@$(CC) $(CFLAGS) -fPIC -shared -o $@ $< -ldl
+
+## soak           faults of every kind, mixed, for MINUTES=480: nothing is lost, nothing grows
+MINUTES ?= 480
+soak: all $(PROOF_PROGRAMS) $(OUT)/tests/proof-runs
+	@SOAK_MINUTES="$(MINUTES)" CK_RUN_SUITE=proof/runs CK_RUN_CASE=mixed_faults_life_after_life_lose_nothing_and_nothing_grows OUT=$(OUT) tests/run.sh proof-runs
 
 ## proof-faults   power loss, failing disk, no memory, no descriptors, wrong clocks (./dev install-only proof)
 proof-faults: all $(OUT)/nonbisd-moved $(OUT)/tests/proof-faults $(SHIMS)

@@ -52,6 +52,21 @@ static void lock_file_read_state(struct lock_file *lock, struct view name)
     }
 }
 
+/* "state NAME" and, in a line of its own behind it, "time MS": the second line and the third and no others, since a path may hold anything. */
+static void lock_file_read_head(struct lock_file *lock, struct view rest)
+{
+    struct view line;
+    uint64_t ms;
+    if (!view_next_item(&rest, '\n', &line) || !view_starts_with(line, VIEW("state "))) {
+        return;
+    }
+    lock_file_read_state(lock, view_make(line.ptr + 6, line.len - 6));
+    if (view_next_item(&rest, '\n', &line) && view_starts_with(line, VIEW("time ")) &&
+        view_to_uint64(view_make(line.ptr + 5, line.len - 5), &ms) && ms <= INT64_MAX) {
+        lock->time_ms = (int64_t) ms;
+    }
+}
+
 static void lock_file_read(struct lock_file *lock)
 {
     char text[LOCK_TEXT_MAX];
@@ -60,11 +75,7 @@ static void lock_file_read(struct lock_file *lock)
     if (!view_next_item(&rest, '\n', &line) || !view_equal(line, VIEW(LOCK_HEAD))) {
         return; /* new, or not ours: it remembers nothing */
     }
-    /* The second line and no other: a path may hold anything. */
-    struct view after = rest;
-    if (view_next_item(&after, '\n', &line) && view_starts_with(line, VIEW("state "))) {
-        lock_file_read_state(lock, view_make(line.ptr + 6, line.len - 6));
-    }
+    lock_file_read_head(lock, rest);
     while (view_next_item(&rest, '\n', &line)) {
         uint64_t pid;
         if (view_starts_with(line, VIEW("store "))) {
@@ -118,8 +129,8 @@ bool lock_file_write(struct lock_file *lock, const char *database_path, const ui
         }
         (void) snprintf(at, 2, "\n");
     }
-    int len = snprintf(text, sizeof text, LOCK_HEAD "\nstate %s\n%spath %s\npid %ld\n", lock_states[state], store,
-                       database_path, (long) getpid());
+    int len = snprintf(text, sizeof text, LOCK_HEAD "\nstate %s\ntime %020lld\n%spath %s\npid %ld\n",
+                       lock_states[state], (long long) lock->time_ms, store, database_path, (long) getpid());
     if (len < 0 || (size_t) len >= sizeof text) {
         errno = ENAMETOOLONG;
         return false;

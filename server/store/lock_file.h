@@ -2,6 +2,8 @@
  *
  *   nonbis store lock 1
  *   state running           is it in use (below)? All of one length, so that a change needs no room on the disk
+ *   time 00000001893456000000   how far the store's time had come in the database, durably: one whose time is behind that is an
+ *                           older copy of it. In ms, of one length too; absent in files of the first version
  *   store 0f3a...            32 hex; absent until the store was made
  *   path /var/lib/nonbis/nonbis.db
  *   pid 4711                 means nothing once the lock is free
@@ -28,6 +30,7 @@ struct lock_file {
     uint8_t store_id[16];  /* when it remembers one */
     long pid;              /* of the last owner, as written; 0: unknown */
     enum lock_state state; /* as last read or written */
+    int64_t time_ms;       /* as last read, or to be written with the next change; 0: none is known */
 };
 
 enum lock_result {

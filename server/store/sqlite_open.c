@@ -2,6 +2,7 @@
  * failed and what to do, and leaves the database as it was. Used at start, before there are threads. */
 #include "server/store/sqlite_store.h"
 
+#include "common/http_time.h"
 #include "server/base/log.h"
 #include "server/base/memory.h"
 #include "server/store/filesystem.h"
@@ -382,6 +383,21 @@ static bool open_read_identity(struct opening *opening)
 
 /* --- time and recovery --- */
 
+/* A backup that was restored, or a file that was taken for another: what was claimed behind it would be new (contract 9.9). */
+static bool open_refuse_older(struct opening *opening, int64_t last_ms)
+{
+    char ends[RFC3339_BYTES], known[RFC3339_BYTES];
+    rfc3339_write(last_ms, ends);
+    rfc3339_write(opening->sqlite->lock.time_ms, known);
+    return open_refuse(
+        opening, STORE_EXIT_UNUSABLE,
+        "it is an older copy: it ends at %s, and %s remembers that the store had come to %s. Keys claimed in "
+        "between are not in it, and would be executed again. Bring the newest file back, with its -wal file. If "
+        "that is lost, remove the lock file to go on, knowing that repeats of what came after the copy are "
+        "executed again",
+        ends, opening->lock_path, known);
+}
+
 static bool open_start_time(struct opening *opening)
 {
     struct sqlite_store *sqlite = opening->sqlite;
@@ -390,6 +406,9 @@ static bool open_start_time(struct opening *opening)
         !sqlite_meta_get_number(sqlite, "last_wall_ms", &last_wall_ms) ||
         sqlite_scan_newest_ms(sqlite, &newest_ms) != SQLITE_OK) {
         return open_refuse_code(opening, "reading its time", sqlite3_errmsg(sqlite->db));
+    }
+    if (last_ms < sqlite->lock.time_ms) {
+        return open_refuse_older(opening, last_ms);
     }
     if (!sqlite_meta_get_number(sqlite, "wall_ahead_ms", &ahead_ms)) { /* made by a version that did not keep it */
         ahead_ms = last_wall_ms - last_ms;
@@ -465,6 +484,7 @@ static bool open_all(struct opening *opening)
     sqlite_pragma_describe(sqlite->db, info->description, sizeof info->description);
     /* With the first commit there is a log, which must not get lost from then on. A full disk has met none, and a commit
      * that changes no byte writes none: then the state stays until one does (sqlite_commit). */
+    sqlite_place_note_time(sqlite);
     if (!open_write_lock(opening, info->store_id, sqlite->wal_pages > 0 ? LOCK_RUNNING : sqlite->lock.state)) {
         return false;
     }

@@ -102,11 +102,20 @@ bool sqlite_place_holds(struct sqlite_store *sqlite, int64_t monotonic_ms)
     return false;
 }
 
+/* What this process wrote last is durable: a commit that failed takes it back, and no transaction is open where the lock file is written. */
+void sqlite_place_note_time(struct sqlite_store *sqlite)
+{
+    if (sqlite->time_recorded_ms > sqlite->lock.time_ms) {
+        sqlite->lock.time_ms = sqlite->time_recorded_ms;
+    }
+}
+
 bool sqlite_place_mark(struct sqlite_store *sqlite, enum lock_state state)
 {
     if (sqlite->path == NULL || sqlite->lock.state == state) {
         return true;
     }
+    sqlite_place_note_time(sqlite);
     if (lock_file_write(&sqlite->lock, sqlite->path, NULL, state)) {
         sqlite->mark_told = false;
         return true;

@@ -146,6 +146,8 @@ void sqlite_library_hush(bool on);
 void sqlite_place_set(struct sqlite_store *sqlite, char *path, char *lock_path);
 void sqlite_place_free(struct sqlite_store *sqlite);
 bool sqlite_place_holds(struct sqlite_store *sqlite, int64_t monotonic_ms);
+/* The next that is written to the lock file says how far the store's time has come, as far as that is durable. */
+void sqlite_place_note_time(struct sqlite_store *sqlite);
 /* Writes to the lock file what the log is worth from now on; nothing while the store is being opened. False: logged. */
 bool sqlite_place_mark(struct sqlite_store *sqlite, enum lock_state state);
 

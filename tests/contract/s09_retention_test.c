@@ -350,8 +350,9 @@ static void copy_file(const char *from, const char *to)
     close(out);
 }
 
-START_TEST(rule_9_9_after_a_backup_was_restored_keys_claimed_since_are_executed_again)
+START_TEST(rule_9_9_a_restored_backup_does_not_start_until_the_lock_file_is_removed_and_then_forgets_what_came_since)
 {
+    int exit_code = 0;
     SCENE_START(NULL);
     EXPECT(post("before", "x"), 200, "executed");
     ck_assert_int_eq(daemon_stop(&scene.nonbis), 0);
@@ -361,6 +362,12 @@ START_TEST(rule_9_9_after_a_backup_was_restored_keys_claimed_since_are_executed_
     EXPECT(post("since", "x"), 200, "executed");
     ck_assert_int_eq(daemon_stop(&scene.nonbis), 0);
     copy_file(backup, scene.store);
+    const char *const again[] = { "--listen",           "127.0.0.1:0", "--admin",   "127.0.0.1:0", "--upstream",
+                                  peer_url(scene.peer), "--store",     scene.store, NULL };
+    ck_assert(!daemon_try(&scene.nonbis, "nonbisd", again, &exit_code));
+    ck_assert_int_eq(exit_code, 74);
+    ck_assert(daemon_logged(&scene.nonbis, "it is an older copy"));
+    ck_assert_int_eq(unlink(text("%s.lock", scene.store)), 0);
     SCENE_RESTART(NULL);
     EXPECT(post("before", "x"), 200, "replayed");
     EXPECT(post("since", "x"), 200, "executed");
@@ -425,7 +432,9 @@ SUITE(contract_retention)
     RULE_ALONE(suite, rule_9_9_a_log_that_is_gone_after_a_crash_is_noticed);
     RULE_ALONE(suite, rule_9_9_files_that_vanish_under_a_running_server_end_it);
     RULE_ALONE(suite, rule_9_9_a_start_on_a_full_disk_works_and_refuses_new_commands_until_there_is_room);
-    RULE_ALONE(suite, rule_9_9_after_a_backup_was_restored_keys_claimed_since_are_executed_again);
+    RULE_ALONE(
+        suite,
+        rule_9_9_a_restored_backup_does_not_start_until_the_lock_file_is_removed_and_then_forgets_what_came_since);
     RULE_ALONE(suite, rule_9_10_a_record_is_told_with_the_same_times_over_restarts_unless_the_wall_clock_was_set);
     return suite;
 }

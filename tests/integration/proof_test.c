@@ -34,6 +34,18 @@ START_TEST(a_slow_crowd_is_closed_in_time_and_everybody_else_is_served)
 }
 END_TEST
 
+START_TEST(a_copy_made_under_load_is_whole_and_is_refused_where_newer_keys_are_remembered)
+{
+    run_backup(2);
+}
+END_TEST
+
+START_TEST(mixed_faults_life_after_life_lose_nothing)
+{
+    run_soak(1, 4, false);
+}
+END_TEST
+
 SUITE(proof)
 {
     Suite *suite = suite_create("integration/proof");
@@ -42,5 +54,7 @@ SUITE(proof)
     CASE(suite, what_a_stopped_killed_or_left_side_had_begun_is_done_once);
     CASE(suite, a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_are_never_refused);
     CASE(suite, a_slow_crowd_is_closed_in_time_and_everybody_else_is_served);
+    CASE(suite, a_copy_made_under_load_is_whole_and_is_refused_where_newer_keys_are_remembered);
+    CASE(suite, mixed_faults_life_after_life_lose_nothing);
     return suite;
 }

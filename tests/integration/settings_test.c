@@ -641,6 +641,8 @@ static void play_downtime(int64_t hours)
         (long long) hours * 3600000);
     ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
+    (void) snprintf(sql, sizeof sql, "%s.lock", rig.store); /* it would tell the time that the store had come to */
+    ck_assert_int_eq(unlink(sql), 0);
 }
 
 START_TEST(setting_max_downtime)

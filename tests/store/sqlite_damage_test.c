@@ -195,20 +195,29 @@ static const struct {
     bool remembers;
     enum lock_state state;
     long pid;
+    int64_t time_ms;
 } locks[] = {
-    { "", false, LOCK_STOPPED, 0 },
-    { "nonbis store lock 1", false, LOCK_STOPPED, 0 },
-    { "nonbis store lock 2\nstate running\nstore " ID "\npid 7\n", false, LOCK_STOPPED, 0 },
-    { "nonbis store lock 1\nstate running\nstore " ID "\npath /p\npid 7\n", true, LOCK_RUNNING, 7 },
-    { "nonbis store lock 1\nstate closing\nstore " ID "\npath /p\npid 7\n", true, LOCK_CLOSING, 7 },
-    { "nonbis store lock 1\nstate asleep\nstore " ID "\npath /p\npid 7\n", true, LOCK_STOPPED, 7 },
-    { "nonbis store lock 1\nstore " ID "\nstate running\n", true, LOCK_STOPPED, 0 },
-    { "nonbis store lock 1\nstate running\npath /p\npid 7\n", false, LOCK_RUNNING, 7 },
-    { "nonbis store lock 1\nstate running\nstore 00\npid x\n", false, LOCK_RUNNING, 0 },
-    { "nonbis store lock 1\nstate running\nstore g00102030405060708090a0b0c0d0e0f\n", false, LOCK_RUNNING, 0 },
-    { "nonbis store lock 1\nstate running\nstore 0/0102030405060708090a0b0c0d0e0f\n", false, LOCK_RUNNING, 0 },
-    { "nonbis store lock 1\nstate running\nstore 0A0102030405060708090a0b0c0d0e0f\n", false, LOCK_RUNNING, 0 },
-    { "nonbis store lock 1\nstate running\nstore 00010203:405060708090a0b0c0d0e0f\n", false, LOCK_RUNNING, 0 },
+    { "nonbis store lock 1\nstate running\ntime 00000001893456000000\nstore " ID "\npath /p\npid 7\n", true,
+      LOCK_RUNNING, 7, 1893456000000 },
+    { "nonbis store lock 1\nstate stopped\ntime 09223372036854775808\nstore " ID "\npid 7\n", true, LOCK_STOPPED, 7,
+      0 },
+    { "nonbis store lock 1\nstate stopped\ntime -0000000000000000001\nstore " ID "\npid 7\n", true, LOCK_STOPPED, 7,
+      0 },
+    { "nonbis store lock 1\nstate stopped\nstore " ID "\npath /p\ntime 00000001893456000000\n", true, LOCK_STOPPED, 0,
+      0 },
+    { "", false, LOCK_STOPPED, 0, 0 },
+    { "nonbis store lock 1", false, LOCK_STOPPED, 0, 0 },
+    { "nonbis store lock 2\nstate running\nstore " ID "\npid 7\n", false, LOCK_STOPPED, 0, 0 },
+    { "nonbis store lock 1\nstate running\nstore " ID "\npath /p\npid 7\n", true, LOCK_RUNNING, 7, 0 },
+    { "nonbis store lock 1\nstate closing\nstore " ID "\npath /p\npid 7\n", true, LOCK_CLOSING, 7, 0 },
+    { "nonbis store lock 1\nstate asleep\nstore " ID "\npath /p\npid 7\n", true, LOCK_STOPPED, 7, 0 },
+    { "nonbis store lock 1\nstore " ID "\nstate running\n", true, LOCK_STOPPED, 0, 0 },
+    { "nonbis store lock 1\nstate running\npath /p\npid 7\n", false, LOCK_RUNNING, 7, 0 },
+    { "nonbis store lock 1\nstate running\nstore 00\npid x\n", false, LOCK_RUNNING, 0, 0 },
+    { "nonbis store lock 1\nstate running\nstore g00102030405060708090a0b0c0d0e0f\n", false, LOCK_RUNNING, 0, 0 },
+    { "nonbis store lock 1\nstate running\nstore 0/0102030405060708090a0b0c0d0e0f\n", false, LOCK_RUNNING, 0, 0 },
+    { "nonbis store lock 1\nstate running\nstore 0A0102030405060708090a0b0c0d0e0f\n", false, LOCK_RUNNING, 0, 0 },
+    { "nonbis store lock 1\nstate running\nstore 00010203:405060708090a0b0c0d0e0f\n", false, LOCK_RUNNING, 0, 0 },
 };
 
 START_TEST(a_lock_file_says_what_can_be_read_in_it)
@@ -224,6 +233,7 @@ START_TEST(a_lock_file_says_what_can_be_read_in_it)
     ck_assert_int_eq(lock.remembers, locks[_i].remembers);
     ck_assert_int_eq(lock.state, locks[_i].state);
     ck_assert_int_eq(lock.pid, locks[_i].pid);
+    ck_assert_int_eq(lock.time_ms, locks[_i].time_ms);
     if (lock.remembers) {
         ck_assert_mem_eq(lock.store_id, id, sizeof id);
     }

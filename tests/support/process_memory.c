@@ -3,6 +3,8 @@
 
 #include "tests/support/suite.h"
 
+#include <dirent.h>
+
 /* "Name:   123 kB" in a file of /proc. */
 static long read_kb(pid_t pid, const char *file, const char *name)
 {
@@ -44,4 +46,18 @@ void process_memory_reset_peak(pid_t pid)
     (void) snprintf(path, sizeof path, "/proc/%d/clear_refs", (int) pid);
     FILE *out = fopen(path, "w");
     ck_assert_msg(out != NULL && fputs("5", out) >= 0 && fclose(out) == 0, "cannot write %s", path);
+}
+
+unsigned process_descriptors(pid_t pid)
+{
+    char path[64];
+    unsigned count = 0;
+    (void) snprintf(path, sizeof path, "/proc/%d/fd", (int) pid);
+    DIR *folder = opendir(path);
+    ck_assert_ptr_nonnull(folder);
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    closedir(folder);
+    return count - 2; /* . and .. */
 }

@@ -1,4 +1,4 @@
-/* process_memory.h - how much memory a program under test uses, as the kernel counts it (kB). Fails the test when it cannot be read. */
+/* process_memory.h - how much memory a program under test uses, as the kernel counts it (kB), and how many descriptors. Fails the test when it cannot be read. */
 #ifndef NONBIS_TESTS_PROCESS_MEMORY_H
 #define NONBIS_TESTS_PROCESS_MEMORY_H
 
@@ -9,5 +9,6 @@ long process_memory_now_kb(pid_t pid); /* proportional: smaps_rollup, Pss */
 long process_memory_own_kb(pid_t pid);
 long process_memory_peak_kb(pid_t pid); /* of the resident set, since the start or the last reset: VmHWM */
 void process_memory_reset_peak(pid_t pid);
+unsigned process_descriptors(pid_t pid); /* that it has open */
 
 #endif

@@ -183,6 +183,7 @@ START_TEST(a_kept_connection_that_ends_after_the_request_was_read_sends_nothing_
     static const char *const requests[] = {
         KEYED("b"), "POST / HTTP/1.1\r\nHost: h\r\nIdempotency-Key: b\r\nContent-Length: 0\r\n\r\n"
     };
+    unsigned execs = 0;
     for (int empty = 0; empty < 2; empty++) {
         struct probe probe;
         struct probe_call call = { .deed = PROBE_NOTHING };
@@ -202,11 +203,13 @@ START_TEST(a_kept_connection_that_ends_after_the_request_was_read_sends_nothing_
         /* A request behind it shows that the peer would have counted a second copy. */
         probe_exchange(&probe, &call, UPSTREAM_PROTECTED, KEYED("c"));
         expect_complete(&call, "3");
+        execs += peer_count_key(probe.peer, "b");
         ck_assert_uint_eq(peer_count_key(probe.peer, "b"), 1);
         ck_assert_uint_eq(peer_count_requests(probe.peer), 3);
         ck_assert_uint_eq(peer_count_connections(probe.peer), 2);
         probe_close(&probe);
     }
+    FIGURE("T8 resend ended='%s' commands=2 execs=%u", attempt_end_name(ends_in_use[_i].end), execs);
 }
 END_TEST
 

@@ -182,10 +182,12 @@ START_TEST(a_wall_clock_that_is_set_by_days_ends_nothing_early_and_runs_nothing_
     FIGURE(
         "T10 clock seed=%u steps=%u forward=%u back=%u in-flight=%u restarts=%u days-passed=%lld replays=%u expired=%u "
         "executed-after-tombstone=%u early_expiry=%u early_reexec=%u late=%u odd=%u days-taken=%.1f "
-        "lease_uses=monotonic",
+        "unknown=%u lease_uses=%s",
         seed, faults_size.clock_steps, walk->forward, walk->back, walk->in_flight, walk->restarts,
         (long long) (walk->now_ms / MOVED_DAY), walk->replays, walk->expired, walk->again - walk->early_again,
-        walk->early_expiry, walk->early_again, walk->late, walk->odd, (double) walk->taken_ms / (double) MOVED_DAY);
+        walk->early_expiry, walk->early_again, walk->late, walk->odd, (double) walk->taken_ms / (double) MOVED_DAY,
+        shop_count_unknown(shop), shop_count_unknown(shop) == 0 ? "monotonic" : "wall");
+    ck_assert_uint_eq(shop_count_unknown(shop), 0); /* no deadline of a claim has passed by the wall clock */
     ck_assert_uint_eq(walk->early_expiry, 0);
     ck_assert_uint_eq(walk->early_again, 0);
     ck_assert_uint_eq(walk->late, 0);

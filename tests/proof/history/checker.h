@@ -2,7 +2,8 @@
  *
  *   R1  at most once     of one tenant and key one arrival is not declined, and none comes behind it                  the promise, 6.16
  *   R2  claim first      every arrival's command and execution number are in the store when all is over               4.7, 11.1
- *   R3  the same answer  executed and replayed ones of a command: equal status, fields, body, execution               10.6
+ *   R3  the same answer  executed and replayed ones of a command: equal status, fields, body, execution; the body is the one
+ *                        that the handler made, and whole                                                             10.6, 6.5
  *   R4  nothing lost     behind a recorded answer every question about that command gets it (or 429, 503, nothing)    4.8, 11.1
  *   R5  own commands     no answer tells of an execution, or of a record, that this tenant did not cause               3.2
  *   R6  one payload      another payload under a known key is refused; the same one never is                           3.10, 4.6

@@ -1,7 +1,8 @@
 /* history.h - what really happened: the oracle's ledger (every arrival at the handler, written durably before it acts) and what clients saw (each
  * question with the time at which it was asked and the time at which its answer was whole), as events, and as text, one line each:
  *
- *   arrival at=5 tenant=a key=k payload=p no=1 does=run execution=e1 number=1 command=c1   the handler got it; does=decline: and said it did nothing
+ *   arrival at=5 tenant=a key=k payload=p no=1 does=run execution=e1 number=1 command=c1 body=b1   the handler got it, and means to answer with b1;
+ *                                                         does=break: and breaks off before the end; does=decline: and said it did nothing
  *   attempt at=1..9 no=1 tenant=a key=k payload=p answer=201 word=executed execution=e1 body=b1 fields=f1
  *   attempt at=1.. no=2 tenant=a key=k payload=p                                           no whole answer: unknown to its client
  *   status at=10..11 tenant=a key=k answer=200 state=completed executed=yes executions=1

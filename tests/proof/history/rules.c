@@ -150,6 +150,20 @@ static bool is_same_answer(const struct history_event *a, const struct history_e
     return a->answer == b->answer && is(a->body, b->body) && is(a->fields, b->fields) && is(a->execution, b->execution);
 }
 
+/* R3: not only alike, but what the handler made of it. */
+static void check_made(const struct command *command, const struct history_event *event, struct checker_report *report)
+{
+    const struct history_event *made = index_find_execution(command->executions, event->execution);
+    if (made == NULL) {
+        return; /* R5 */
+    }
+    if (is(made->does, "break")) {
+        rule_broken(report, 3, event, "told as whole; the handler broke off in it");
+    } else if (made->body[0] != '\0' && !is(made->body, event->body)) {
+        rule_broken(report, 3, event, "not the body that the handler made (%s)", made->body);
+    }
+}
+
 static void check_recorded(const struct command *command, struct checker_report *report)
 {
     const struct history_event *first = NULL;
@@ -174,6 +188,7 @@ static void check_recorded(const struct command *command, struct checker_report 
         if (first != NULL && !is_same_answer(first, event)) {
             rule_broken(report, 3, event, "not the answer that attempt %u got", first->no);
         }
+        check_made(command, event, report);
         executed += is(event->word, "executed");
         if (executed > 1) {
             rule_broken(report, 9, event, "told as executed a second time");
@@ -352,7 +367,8 @@ static void check_end(const struct command *command, struct checker_report *repo
     bool asked = command->quiet == HISTORY_NEVER || command->first_asked == HISTORY_NEVER;
     for (size_t i = 0; i < command->count; i++) {
         const struct history_event *event = command->events[i];
-        asked = asked || (event->kind == HISTORY_STATUS && event->from > command->settled && is_answered(event));
+        asked = asked || (event->kind == HISTORY_STATUS && event->from > command->settled &&
+                          standing_of(event) != STANDING_NOTHING); /* "not now" is no answer to it */
         if (event->kind == HISTORY_ATTEMPT && event->from > command->quiet && !is_answered(event)) {
             rule_broken(report, 11, event, "no answer, though all faults were over");
         }

@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD_MAX = 16 * 1024, BODY_MAX = 1024 * 1024, BACKLOG = 1024, STACK_BYTES = 256 * 1024 };
+enum { BODY_ROOM = 128, HEAD_MAX = 16 * 1024, BODY_MAX = 1024 * 1024, BACKLOG = 1024, STACK_BYTES = 256 * 1024 };
 
 static struct {
     int ledger;
@@ -158,13 +158,19 @@ static void hold(void)
     pthread_mutex_unlock(&oracle.lock);
 }
 
+/* Of an execution; its length. */
+static int make_body(const struct history_event *event, char body[BODY_ROOM])
+{
+    return snprintf(body, BODY_ROOM, "{\"execution\":\"%s\",\"number\":%u,\"of\":\"%s\"}", event->execution,
+                    event->number, event->payload);
+}
+
 static bool answer_act(const struct request *request, const struct history_event *event, const char *act)
 {
-    char body[128], text[512];
+    char body[BODY_ROOM], text[512];
     const char *equals = strchr(act, '=');
     int ms = equals != NULL ? (int) strtol(equals + 1, NULL, 10) : 0;
-    int body_len = snprintf(body, sizeof body, "{\"execution\":\"%s\",\"number\":%u,\"of\":\"%s\"}", event->execution,
-                            event->number, event->payload);
+    int body_len = make_body(event, body);
     int len = snprintf(text, sizeof text,
                        "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nX-Execution: %s\r\n"
                        "Content-Length: %d\r\n\r\n%s",
@@ -213,7 +219,7 @@ static void write_down(const struct history_event *event)
 
 static bool act(const struct request *request)
 {
-    char act[32], number[16];
+    char act[32], number[16], body[BODY_ROOM];
     uint64_t id = 0;
     struct history_event event = { .kind = HISTORY_ARRIVAL };
     event.from = event.to = now_ns();
@@ -231,7 +237,11 @@ static bool act(const struct request *request)
     }
     (void) snprintf(event.execution, sizeof event.execution, "%016llx", (unsigned long long) id);
     bool declines = strcmp(act, "decline") == 0;
-    (void) snprintf(event.does, sizeof event.does, "%s", declines ? "decline" : "run");
+    bool breaks = strcmp(act, "close") == 0 || strcmp(act, "cut") == 0 || strcmp(act, "wait-cut") == 0;
+    (void) snprintf(event.does, sizeof event.does, "%s", declines ? "decline" : breaks ? "break" : "run");
+    if (!declines) {
+        history_hash(view_make(body, (size_t) make_body(&event, body)), event.body);
+    }
     write_down(&event);
     pthread_mutex_lock(&oracle.lock);
     oracle.acted++;

@@ -9,7 +9,8 @@ enum { RUNNING_MAX = 128, WAITERS_MAX = 32 };
 
 void run_client_gone(unsigned times)
 {
-    static const char *const faults[LEAVES] = { "left-in-head", "left-in-body", "left-at-once", "left-while-it-runs" };
+    static const char *const faults[LEAVES] = { "left-in-head", "left-in-body", "left-at-once", "left-while-it-runs",
+                                                "left-in-answer" };
     struct trial trial;
     struct checker_report report;
     unsigned arrivals = 0;

@@ -14,6 +14,9 @@ void run_drain(unsigned running, unsigned waiters); /* T12 */
 void run_overload(unsigned rounds);                 /* T15 */
 void run_flood(unsigned rounds, bool timed);        /* T17; timed: the times of the others are judged */
 void run_paused_server(unsigned count, int ms);     /* T25, for so long */
+void run_backup(unsigned copies);                   /* T28 */
+/* T29: so many lives, so many faults in each; all: of every kind, memory judged, and for SOAK_MINUTES if that is longer */
+void run_soak(unsigned lives, unsigned rounds, bool all);
 /* T31: `count` that never come to an end, beside so many `clients` and so many that are slow and do */
 void run_slow_peers(unsigned count, unsigned clients, unsigned slow);
 

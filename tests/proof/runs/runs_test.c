@@ -2,6 +2,13 @@
 #include "tests/proof/runs/runs.h"
 #include "tests/support/suite.h"
 
+/* SOAK_MINUTES lengthens one test (soak.c). */
+static int soak_timeout_s(void)
+{
+    const char *minutes = getenv("SOAK_MINUTES");
+    return 300 + (minutes != NULL ? 60 * (int) strtoul(minutes, NULL, 10) : 0);
+}
+
 START_TEST(nothing_is_lost_or_done_twice_over_200_kills)
 {
     run_kill9(200);
@@ -62,6 +69,18 @@ START_TEST(a_slow_crowd_is_closed_in_time_and_everybody_else_is_served)
 }
 END_TEST
 
+START_TEST(a_copy_made_under_load_is_whole_and_is_refused_where_newer_keys_are_remembered)
+{
+    run_backup(8);
+}
+END_TEST
+
+START_TEST(mixed_faults_life_after_life_lose_nothing_and_nothing_grows)
+{
+    run_soak(4, 30, true);
+}
+END_TEST
+
 SUITE(runs)
 {
     Suite *suite = suite_create("proof/runs");
@@ -75,5 +94,8 @@ SUITE(runs)
     CASE(suite, a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_hardly_notice);
     CASE(suite, a_server_that_stood_still_beyond_a_deadline_does_nothing_twice);
     CASE(suite, a_slow_crowd_is_closed_in_time_and_everybody_else_is_served);
+    CASE(suite, a_copy_made_under_load_is_whole_and_is_refused_where_newer_keys_are_remembered);
+    suite_add_case(suite, mixed_faults_life_after_life_lose_nothing_and_nothing_grows,
+                   "mixed_faults_life_after_life_lose_nothing_and_nothing_grows", 0, 1, soak_timeout_s());
     return suite;
 }

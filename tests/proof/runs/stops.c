@@ -3,10 +3,7 @@
 #include "tests/proof/runs/runs.h"
 #include "tests/proof/runs/trial.h"
 
-#include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { CROWD_MAX = 64, SLOW_KINDS = 3, SLACK_MS = 2000 };
 
@@ -40,25 +37,6 @@ static void wait_acted(struct trial *trial, unsigned count)
     ck_assert(trial_tell_oracle(trial, "GET", target));
 }
 
-/* Has stopped when this returns: a signal alone leaves its threads some time. */
-static void stop(const struct daemon *daemon)
-{
-    int status = 0;
-    daemon_signal(daemon, SIGSTOP);
-    ck_assert_int_eq(waitpid(daemon->pid, &status, WUNTRACED), daemon->pid);
-    ck_assert(WIFSTOPPED(status));
-}
-
-/* The fault itself: a process stands still for this long. What is watched (its connection to us) stays silent. */
-static void stand_still(const struct trial *trial, int ms)
-{
-    int fd = http_connect(trial->address); /* the kernel takes it, whoever stands still */
-    struct pollfd one = { .fd = fd, .events = POLLIN };
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(poll(&one, 1, ms), 0);
-    close(fd);
-}
-
 /* T25. hard_timeout passes while nonbisd is stopped, or the claim's own deadline too, 5 s later; the handler has answered meanwhile. */
 void run_paused_server(unsigned count, int ms)
 {
@@ -76,9 +54,9 @@ void run_paused_server(unsigned count, int ms)
     make_crowd(intents + count / 2, count - count / 2, "paused-late", "late=700");
     trial_crowd_begin(&crowd, &trial, intents, told, count);
     wait_acted(&trial, count);
-    stop(&trial.nonbis);
+    trial_stop_process(&trial.nonbis);
     trial_met(&trial, "stopped");
-    stand_still(&trial, ms);
+    trial_stand_still(&trial, ms);
     daemon_signal(&trial.nonbis, SIGCONT);
     trial_met(&trial, "deadline-passed");
     trial_crowd_end(&crowd);
@@ -162,7 +140,7 @@ void run_slow_handler(unsigned count)
     trial_crowd_end(&crowd);
     unsigned unknown = count_given_up(told, all), executed = count_word(told, all, "executed");
     make_crowd(intents, count, "stopped", NULL);
-    stop(&trial.oracle);
+    trial_stop_process(&trial.oracle);
     trial_met(&trial, "handler-stopped");
     trial_crowd_begin(&crowd, &trial, intents, stopped, count);
     trial_crowd_end(&crowd);

@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -275,15 +277,21 @@ void trial_attempt_and_leave(struct trial *trial, const struct intent *intent, e
     struct history_event event = { .kind = HISTORY_ATTEMPT };
     begin(trial, &event, address);
     write_request(intent, &event, &request);
-    const size_t bytes[LEAVES] = { 30, request.len - 1, request.len, request.len };
+    const size_t bytes[LEAVES] = { 30, request.len - 1, request.len, request.len, request.len };
     int fd = http_connect(address);
-    ck_assert_int_ge(fd, 0);
-    (void) http_send(fd, request.ptr, bytes[leave]);
+    if (fd >= 0) { /* else the server has left first */
+        (void) http_send(fd, request.ptr, bytes[leave]);
+    }
     if (leave == LEAVE_WHILE_IT_RUNS) {
         (void) snprintf(acted, sizeof acted, "/acted/%u", arrivals);
         ck_assert(trial_tell_oracle(trial, "GET", acted));
     }
-    close(fd);
+    if (leave == LEAVE_IN_ANSWER) {
+        ck_assert_int_eq(recv(fd, acted, 1, 0), 1);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
     buf_fini(&request);
     (void) write_down(trial, &event, NULL);
 }
@@ -343,6 +351,23 @@ void trial_plan(struct trial *trial, const char *fault)
 void trial_met(struct trial *trial, const char *fault)
 {
     add_fault(trial, HISTORY_FAULT, fault);
+}
+
+void trial_stop_process(const struct daemon *daemon)
+{
+    int status = 0;
+    daemon_signal(daemon, SIGSTOP);
+    ck_assert_int_eq(waitpid(daemon->pid, &status, WUNTRACED), daemon->pid);
+    ck_assert(WIFSTOPPED(status));
+}
+
+void trial_stand_still(const struct trial *trial, int ms)
+{
+    int fd = http_connect(trial->address); /* the kernel takes it, whoever stands still */
+    struct pollfd one = { .fd = fd, .events = POLLIN };
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(poll(&one, 1, ms), 0);
+    close(fd);
 }
 
 bool trial_wait_start(struct trial *trial, unsigned *generation)
@@ -478,4 +503,12 @@ void trial_check(struct trial *trial, struct checker_report *report)
     ck_assert_msg(report->faults_all == 0, "%s seed=%u: %.*sThe history is %s", trial->name, trial->seed,
                   (int) told.len, told.ptr, path);
     buf_fini(&told);
+}
+
+void trial_forget(struct trial *trial)
+{
+    history_fini(&trial->history);
+    history_init(&trial->history);
+    trial->first_key = ++trial->newest_key;
+    ck_assert_int_eq(truncate(trial->ledger, 0), 0); /* the oracle appends */
 }

@@ -22,7 +22,8 @@ struct trial {
     char address[64];    /* of nonbisd */
     unsigned generation; /* starts of nonbisd */
     unsigned attempts, answered;
-    bool over; /* clients end */
+    unsigned first_key, newest_key; /* that clients have chosen, since the history began */
+    bool over;                      /* clients end */
 };
 
 /* What a client wants. */
@@ -62,10 +63,28 @@ void trial_crowd_begin(struct trial_crowd *crowd, struct trial *trial, const str
 void trial_crowd_end(struct trial_crowd *crowd);
 
 /* An attempt whose client leaves without an answer: where in its life. */
-enum trial_leave { LEAVE_IN_HEAD, LEAVE_BEFORE_LAST_BYTE, LEAVE_AT_ONCE, LEAVE_WHILE_IT_RUNS, LEAVES };
-/* `arrivals`: how many of the trial have then reached the handler (LEAVE_WHILE_IT_RUNS waits for it). */
+enum trial_leave { LEAVE_IN_HEAD, LEAVE_BEFORE_LAST_BYTE, LEAVE_AT_ONCE, LEAVE_WHILE_IT_RUNS, LEAVE_IN_ANSWER, LEAVES };
+/* `arrivals`: how many of the trial have then reached the handler (LEAVE_WHILE_IT_RUNS waits for it; LEAVE_IN_ANSWER for the
+ * first byte of the answer). */
 void trial_attempt_and_leave(struct trial *trial, const struct intent *intent, enum trial_leave leave,
                              unsigned arrivals);
+
+/* Clients that write, repeat, ask and void without pause, by chance: from the first start on, until they are ended. They note the faults that they
+ * meet: lost-answer, declined, in-progress, unknown, mismatch, voided, and what had become of a command without an answer. Rude ones also leave in
+ * mid-request (left) and send a byte at a time (slow). */
+struct trial_client {
+    struct trial *trial;
+    pthread_t thread;
+    struct suite_random random;
+    bool rude;
+};
+void trial_clients_begin(struct trial *trial, struct trial_client *clients, unsigned count, unsigned seed, bool rude);
+void trial_clients_end(struct trial *trial, struct trial_client *clients, unsigned count);
+
+/* SIGSTOP; it has stopped when this returns: a signal alone leaves its threads some time. */
+void trial_stop_process(const struct daemon *daemon);
+/* The fault itself: a process stands still for this long. What is watched (a connection of ours to nonbisd) stays silent. */
+void trial_stand_still(const struct trial *trial, int ms);
 
 void trial_plan(struct trial *trial, const char *fault);
 void trial_met(struct trial *trial, const char *fault);
@@ -78,5 +97,7 @@ void trial_wait_answered(struct trial *trial, unsigned answered);
 void trial_settle(struct trial *trial);
 /* Fails the test unless every rule holds; the history stays beside the logs. Rule numbers of `report` are for the run's line. */
 void trial_check(struct trial *trial, struct checker_report *report);
+/* Begins a new history, and a new ledger, with keys that the last one does not have. Behind trial_check, with nothing under way. */
+void trial_forget(struct trial *trial);
 
 #endif

@@ -142,6 +142,12 @@ static const struct {
     { "the replay has another field", "R3",
       RUN EXECUTED QUIET COMPLETED
       "attempt at=11..12 no=2 tenant=a key=k payload=p answer=201 word=replayed execution=e1 body=b1 fields=f2\n" },
+    { "the answer and its replay are alike, and not what the handler made", "R3",
+      "arrival at=5 tenant=a key=k payload=p no=1 does=run execution=e1 number=1 body=b0\n" EXECUTED REPLAYED(
+          "11..12", "2") QUIET COMPLETED },
+    { "the replay is of an answer in which the handler broke off", "R3",
+      "arrival at=5 tenant=a key=k payload=p no=1 does=break execution=e1 number=1 body=b1\n" LOST REPLAYED(
+          "11..12", "2") QUIET COMPLETED },
     { "a recorded answer is unknown later", "R4 R8",
       RUN EXECUTED QUIET UNKNOWN
       "attempt at=11..12 no=2 tenant=a key=k payload=p answer=504 word=unknown problem=outcome-unknown\n" },
@@ -207,6 +213,8 @@ static const struct {
     { "it ran after it was voided", "R8 R10",
       "void at=1..2 tenant=a key=k answer=200 state=voided executed=no\n"
       "attempt at=3.. no=1 tenant=a key=k payload=p\n" RUN QUIET UNKNOWN },
+    { "asked in the end, and put off", "R11",
+      LOST QUIET "status at=70..71 tenant=a key=k answer=503 problem=unavailable executed=unknown\n" },
     { "in progress for ever", "R11", RUN LOST QUIET STATUS("70..71", "in_progress", "unknown", "1") },
     { "no answer in the end", "R11", RUN LOST QUIET UNKNOWN "attempt at=60.. no=2 tenant=a key=k payload=p\n" },
     { "a history without its end", "R2 R11", RUN LOST UNKNOWN },
