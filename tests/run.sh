@@ -9,6 +9,8 @@ cd "$(dirname "$0")/.." || exit 2
 out=${OUT:-build}
 loops=${LOOPS:-1 2}
 lanes=${LANES:-2}
+# What earlier runs left: stores and logs, for whoever looks into a failure.
+[ ! -d "$out/scratch" ] || find "$out/scratch" -mindepth 1 -maxdepth 1 -mmin +120 -exec rm -rf {} + 2>/dev/null
 passed=0
 failed=0
 logs=$(mktemp -d)

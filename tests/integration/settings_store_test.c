@@ -21,7 +21,7 @@ START_TEST(setting_store_reserve)
     static const struct {
         const char *setting;
         int64_t takes;
-    } rows[] = { { NULL, 16777216 }, { "store_reserve=1MiB", 1048576 }, { "store_reserve=0", -1 } };
+    } rows[] = { { NULL, 65536 }, { "store_reserve=1MiB", 1048576 }, { "store_reserve=0", -1 } };
     rig_start(&rig, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].setting != NULL) {
