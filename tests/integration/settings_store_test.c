@@ -21,7 +21,9 @@ START_TEST(setting_store_reserve)
     static const struct {
         const char *setting;
         int64_t takes;
-    } rows[] = { { NULL, 65536 }, { "store_reserve=1MiB", 1048576 }, { "store_reserve=0", -1 } };
+    } rows[] = { { NULL, 65536 /* what tests/support/suite.c sets */ },
+                 { "store_reserve=1MiB", 1048576 },
+                 { "store_reserve=0", -1 } };
     rig_start(&rig, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].setting != NULL) {
@@ -48,7 +50,7 @@ START_TEST(a_reserve_that_finds_no_room_lets_no_command_in)
     }
     rig.peer = peer_new();
     (void) snprintf(rig.store, sizeof rig.store, "%.500s/n.db", disk);
-    rig_restart(&rig, NULL); /* 16 MiB */
+    rig_restart(&rig, (const char *const[]){ "--set", "store_reserve=16MiB", NULL });
     struct http_answer refused = http_post(rig.address, "/orders", "k", "x");
     RIG_EXPECT(refused, 503, "refused");
     ck_assert_ptr_nonnull(strstr(refused.body, "\"reason\":\"store\""));
