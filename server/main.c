@@ -402,7 +402,8 @@ int main(int argc, char **argv)
     server.started_wall_ms = clock_wall_ms();
     (void) umask(0077);
     (void) signal(SIGPIPE, SIG_IGN);
-    (void) signal(SIGHUP, SIG_IGN); /* there is nothing to read again yet, and a closed terminal is no reason to end */
+    (void) signal(SIGXFSZ, SIG_IGN); /* a file that has reached its limit is told by the write that failed */
+    (void) signal(SIGHUP, SIG_IGN);  /* there is nothing to read again yet, and a closed terminal is no reason to end */
     (void) mallopt(M_TOP_PAD, HEAP_STEP_BYTES);            /* heaps grow in larger steps: fewer system calls */
     (void) mallopt(M_TRIM_THRESHOLD, 4 * HEAP_STEP_BYTES); /* and are not cut after each batch */
     int exit_code = settings_read(&server.settings, &action, argc, argv, environ, &text);

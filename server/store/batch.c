@@ -2,7 +2,8 @@
  *
  *   EVERYTHING --FULL--> NO_NEW_CLAIMS --FULL--> the same in the room that is kept for outcomes --FULL--> READS_ONLY
  *        |                                        (it begins here while that room is not there)
- *        `----FAILED---> OUTCOMES_ONLY            an outcome does not fail with a stranger's damaged row
+ *        `----FAILED, also of a later one---> OUTCOMES_ONLY --FULL--> the same in that room
+ *                                                 an outcome does not fail with a stranger's damaged row
  *
  * Replays and look-ups go on without any room (contract 11.5).
  *
@@ -167,9 +168,12 @@ enum store_result store_batch_run(struct store *store, struct store_batch *batch
         if (result == STORE_FULL) {
             result = batch_pass(store, batch, PASS_READS_ONLY, touch, wrote);
         }
-    } else if (result == STORE_FAILED && batch->outcomes.count > 0 &&
-               store_batch_count(batch) > batch->outcomes.count) {
+    }
+    if (result == STORE_FAILED && batch->outcomes.count > 0 && store_batch_count(batch) > batch->outcomes.count) {
         result = batch_pass(store, batch, PASS_OUTCOMES_ONLY, touch, wrote);
+        if (result == STORE_FULL && store_make_room(store)) {
+            result = batch_pass(store, batch, PASS_OUTCOMES_ONLY, touch, wrote);
+        }
     }
     if (result != STORE_OK) {
         batch_clear(batch, result);

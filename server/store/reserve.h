@@ -15,7 +15,7 @@ struct reserve {
 
 /* Opens the file of an earlier run, and then holds what that did; makes none, and takes no room. With 0 bytes an old one is removed. `path` is copied. */
 void reserve_open(struct reserve *reserve, const char *path, int64_t bytes);
-/* Takes up the room, if it does not yet. 0, or an errno: then no room is taken. */
+/* Takes up the room, if it does not yet. 0, or an errno: then no room is taken. EEXIST: a file lies there that no reserve has made; it is left alone. */
 int reserve_hold(struct reserve *reserve);
 /* Gives the room up. True: there is more room than before. */
 bool reserve_give_up(struct reserve *reserve);

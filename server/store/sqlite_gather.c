@@ -3,6 +3,7 @@
 
 #include "server/base/memory.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,21 @@ static struct gather_file *gather_of(sqlite3_file *file)
     return (struct gather_file *) (void *) file;
 }
 
+/* A quota that is used up is a full disk to whoever writes; the VFS below knows it as an error that may mean anything. */
+static int write_below(struct gather_file *file, const void *bytes, int len, sqlite3_int64 at)
+{
+    errno = 0;
+    int code = file->real->pMethods->xWrite(file->real, bytes, len, at);
+    return code == SQLITE_IOERR_WRITE && errno == EDQUOT ? SQLITE_FULL : code;
+}
+
 /* After an error what was gathered is gone: whoever is told undoes the transaction that it belongs to, or has a checkpoint that did not
  * happen: its pages are still in the log. */
 static int flush(struct gather_file *file)
 {
     int len = file->len;
     file->len = 0;
-    return len == 0 ? SQLITE_OK : file->real->pMethods->xWrite(file->real, file->bytes, len, file->at);
+    return len == 0 ? SQLITE_OK : write_below(file, file->bytes, len, file->at);
 }
 
 static int gather_write(sqlite3_file *base, const void *bytes, int len, sqlite3_int64 at)
@@ -44,7 +53,7 @@ static int gather_write(sqlite3_file *base, const void *bytes, int len, sqlite3_
         }
     }
     if (len > GATHER_MAX) {
-        return file->real->pMethods->xWrite(file->real, bytes, len, at);
+        return write_below(file, bytes, len, at);
     }
     if (file->len == 0) {
         file->at = at;

@@ -4,6 +4,8 @@
 
 #include "server/base/log.h"
 
+#include <sys/stat.h>
+
 enum {
     /* Whoever meets a checkpoint waits for it: short ones often keep the slowest requests fastest (docs/performance.md). But not so often
      * that large bodies would make them a part of every commit, and never a log without end. */
@@ -18,8 +20,8 @@ enum {
  * log, syncs it, writes the database, cuts it to its length and syncs it, and only then may a commit begin the log anew. Until then the log goes before
  * the database, here and at a start, and the next checkpoint writes every page again.
  *
- *   FULL             the database was written   no harm: whatever half-written pages it has, the log covers them
- *   IOERR_WRITE      the same                   no harm: likewise. A quota and a limit of the file's size are this as well
+ *   FULL             the database was written   no harm: whatever half-written pages it has, the log covers them. A quota is this as well
+ *   IOERR_WRITE      the same                   no harm: likewise. A limit of the file's size is this as well
  *   IOERR_TRUNCATE   it was cut to its length   no harm: likewise
  *   NOMEM, and of IOERR   before anything       no harm: nothing was done (docs/facts.md 16b)
  *   BUSY, LOCKED     before anything            no harm: nothing was done. (Nobody else can be there: sqlite_pragma.c)
@@ -46,18 +48,25 @@ static bool checkpoint_did_no_harm(int code)
            kind == SQLITE_LOCKED;
 }
 
-/* The lock file says that the log is about to be empty: a process killed in between leaves an empty log, and nothing is lost by it. */
-static bool log_announce_empty(struct sqlite_store *sqlite)
+/* Copies the log, and then leaves none of it. Returns SQLite's code. Only when the database holds all of it does the lock file say that the log may be
+ * empty, or gone: a process killed behind that leaves nothing in the log alone. Where that cannot be said the log stays as it is, copied. */
+static int log_empty(struct sqlite_store *sqlite, int *in_log, int *copied)
 {
-    return sqlite->lock.state != LOCK_RUNNING || sqlite_place_mark(sqlite, LOCK_CLOSING);
-}
-
-/* Copies the log and leaves none of it. Returns SQLite's code. */
-static int log_empty(struct sqlite_store *sqlite)
-{
-    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, in_log, copied);
+    if (code != SQLITE_OK || *in_log != *copied ||
+        (sqlite->lock.state == LOCK_RUNNING && !sqlite_place_mark(sqlite, LOCK_CLOSING))) {
+        return code;
+    }
+    code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     (void) sqlite_place_mark(sqlite, code == SQLITE_OK ? LOCK_STOPPED : LOCK_RUNNING);
     return code;
+}
+
+/* Whether the log takes up room on the disk. It may have been copied, or be of the life before. */
+static bool log_takes_room(const struct sqlite_store *sqlite)
+{
+    struct stat status;
+    return stat(sqlite->log_path, &status) == 0 && status.st_size > 0;
 }
 
 /* Copies the log into the database, from this thread only: with one connection nothing is in the way, so the next
@@ -70,7 +79,7 @@ enum store_result sqlite_log_tend(struct store *store)
         return STORE_UNCERTAIN;
     }
     /* The log may have taken that room up: emptied into free pages of the database it gives it back. */
-    bool room = sqlite->wal_pages > 0 && sqlite_room_is_due(sqlite, monotonic_ms);
+    bool room = sqlite_room_is_due(sqlite, monotonic_ms) && log_takes_room(sqlite);
     bool due = room || (sqlite->wal_pages >= CHECKPOINT_PAGES && sqlite->wal_commits >= CHECKPOINT_COMMITS) ||
                sqlite->wal_pages >= CHECKPOINT_PAGES_MAX ||
                (sqlite->wal_pages > 0 && monotonic_ms - sqlite->wal_written_ms >= CHECKPOINT_QUIET_MS);
@@ -79,9 +88,8 @@ enum store_result sqlite_log_tend(struct store *store)
         return STORE_OK;
     }
     int in_log = -1, copied = -1;
-    int code = room && log_announce_empty(sqlite)
-                   ? log_empty(sqlite)
-                   : sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
+    int code = room ? log_empty(sqlite, &in_log, &copied)
+                    : sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
     if (code == SQLITE_OK && in_log == copied) {
         sqlite->wal_pages = sqlite->wal_commits = 0;
         return STORE_OK;
@@ -102,13 +110,11 @@ enum store_result sqlite_log_tend(struct store *store)
 
 bool sqlite_log_bring_home(struct sqlite_store *sqlite)
 {
-    if (!log_announce_empty(sqlite)) {
-        return false;
-    }
-    int code = log_empty(sqlite);
+    int in_log = -1, copied = -1;
+    int code = log_empty(sqlite, &in_log, &copied);
     if (code != SQLITE_OK) {
         log_message(LOG_ERROR, "store", "the last checkpoint failed: %s; the next start reads the log",
                     sqlite3_errmsg(sqlite->db));
     }
-    return code == SQLITE_OK;
+    return code == SQLITE_OK && in_log == copied && sqlite->lock.state != LOCK_RUNNING;
 }

@@ -5,11 +5,15 @@
 
 #include "server/base/log.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { AGAIN_MS = 2000 }; /* between tries to have it again */
+enum {
+    AGAIN_MS = 2000,      /* between tries to have it again */
+    PAGE_BYTES_MAX = 4096 /* of a store of an older version; a new one has smaller pages */
+};
 
 void sqlite_room_open(struct sqlite_store *sqlite, const char *path, int64_t bytes)
 {
@@ -38,6 +42,11 @@ bool sqlite_room_make(struct store *store)
     return true;
 }
 
+bool sqlite_room_is_for_outcomes(const struct sqlite_store *sqlite)
+{
+    return !sqlite->reserve.held && (int64_t) sqlite->wal_pages * PAGE_BYTES_MAX >= sqlite->reserve.bytes / 4;
+}
+
 bool sqlite_room_is_due(const struct sqlite_store *sqlite, int64_t monotonic_ms)
 {
     return !sqlite->reserve.held && monotonic_ms >= sqlite->reserve_again_ms;
@@ -62,6 +71,7 @@ void sqlite_room_tend(struct sqlite_store *sqlite, int64_t monotonic_ms)
             LOG_WARN, "store",
             "no room can be kept in %s for the outcomes of running commands (bytes: %lld): %s. New commands are "
             "refused until it can; store_reserve sets how much, and 0 does without",
-            sqlite->reserve.path, (long long) sqlite->reserve.bytes, strerror(error));
+            sqlite->reserve.path, (long long) sqlite->reserve.bytes,
+            error == EEXIST ? "another file lies there, which is left alone; move it away" : strerror(error));
     }
 }

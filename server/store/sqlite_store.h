@@ -133,6 +133,8 @@ bool sqlite_room_takes_claims(const struct store *store);
 bool sqlite_room_make(struct store *store);
 bool sqlite_room_is_due(const struct sqlite_store *sqlite,
                         int64_t monotonic_ms); /* it is missing, and to be tried for */
+/* It was given up, and the log has a quarter of it already: the clean-up, which writes as much as there is to clean up, leaves the rest alone. */
+bool sqlite_room_is_for_outcomes(const struct sqlite_store *sqlite);
 void sqlite_room_tend(struct sqlite_store *sqlite, int64_t monotonic_ms);
 
 /* sqlite_sweep.c: the operation of store.h. */

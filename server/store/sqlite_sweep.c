@@ -243,6 +243,12 @@ enum store_result sqlite_sweep(struct store *store, struct store_sweep *sweep, i
     if (!sqlite_transaction_holds(sqlite)) {
         return STORE_FAILED;
     }
+    if (sqlite_room_is_for_outcomes(sqlite)) { /* it goes on once the log was copied */
+        struct due_block first = DUE_BLOCK_BEFORE_ALL;
+        bool behind = due_map_next(sqlite->due, &first) && first.due_ms <= now_ms;
+        sweep->left_due_ms = behind ? first.due_ms : 0;
+        return STORE_OK;
+    }
     sweeping.due = memory_new((sweep->limit + 1 + DUE_BLOCK_ROWS) * sizeof *sweeping.due);
     int code = sweep_find(&sweeping);
     code = code == SQLITE_OK ? sweep_write(&sweeping) : code;

@@ -1,8 +1,10 @@
 /* settings_store_test.c - settings of the store's files show their effect in the running server, as settings_test.c does for the others. */
 #include "tests/support/rig.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static struct rig rig;
@@ -67,10 +69,38 @@ START_TEST(a_reserve_that_finds_no_room_lets_no_command_in)
 }
 END_TEST
 
+/* A limit of the size of files (ulimit -f) is told as an error of the disk is; the kernel ends no process for it. */
+START_TEST(a_limit_of_the_size_of_files_is_told_and_kills_nothing)
+{
+    const struct rlimit limit = { 8 * 1048576, RLIM_INFINITY }, less = { 1024, 1024 };
+    (void) signal(SIGXFSZ, SIG_DFL); /* as a program inherits it */
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    rig_start(&rig, NULL); /* 16 MiB */
+    struct http_answer refused = http_post(rig.address, "/orders", "k", "x");
+    RIG_EXPECT(refused, 503, "refused");
+    http_answer_free(&refused);
+    ck_assert(daemon_logged(&rig.nonbis, "(bytes: 16777216): File too large"));
+    ck_assert_int_eq(reserve_takes(), 0);
+    ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
+    rig_restart(&rig, (const char *const[]){ "--set", "store_reserve=1MiB", NULL });
+    struct http_answer executed = http_post(rig.address, "/orders", "k", "x");
+    RIG_EXPECT(executed, 200, "executed");
+    http_answer_free(&executed);
+    ck_assert_int_eq(prlimit(rig.nonbis.pid, RLIMIT_FSIZE, &less, NULL), 0);
+    struct http_answer failed = http_post(rig.address, "/orders", "k2", "x");
+    RIG_EXPECT(failed, 503, "refused");
+    http_answer_free(&failed);
+    ck_assert_int_eq(daemon_wait(&rig.nonbis), 74);
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    peer_free(rig.peer);
+}
+END_TEST
+
 SUITE(settings_store)
 {
     Suite *suite = suite_create("integration/settings-store");
     CASE(suite, setting_store_reserve);
+    CASE(suite, a_limit_of_the_size_of_files_is_told_and_kills_nothing);
     CASE(suite, a_reserve_that_finds_no_room_lets_no_command_in);
     return suite;
 }

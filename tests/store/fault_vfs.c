@@ -1,6 +1,7 @@
 /* fault_vfs.c - see fault_vfs.h. Every method goes to the real VFS but for the one that is armed. One thread. */
 #include "tests/store/fault_vfs.h"
 
+#include <signal.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -62,6 +63,9 @@ static int fault_meets(const struct fault_file *file, enum fault_operation opera
         return 0;
     }
     fault.hits++;
+    if (fault.code == FAULT_KILL) {
+        (void) raise(SIGKILL);
+    }
     return 1;
 }
 

@@ -5,6 +5,7 @@
 
 enum fault_operation { FAULT_WRITE, FAULT_SYNC, FAULT_READ, FAULT_TRUNCATE };
 enum fault_target { FAULT_LOG, FAULT_DATABASE };
+enum { FAULT_KILL = -1 }; /* as a code: SIGKILL, instead of the operation */
 
 /* Makes it the default VFS of this process; before the first open. */
 void fault_vfs_install(void);

@@ -2,9 +2,12 @@
  * and all goes on when there is room. In two rounds of four the server keeps room for what runs: every outcome is recorded while the disk is full, and a
  * server that is killed over running commands starts there. In the other two it keeps none: outcomes are told as unrecorded and recorded late. Every second
  * round the full server is killed. */
+#include "tests/proof/faults/plan.h"
 #include "tests/proof/faults/shop.h"
 #include "tests/proof/faults/size.h"
 #include "tests/proof/faults/small_disk.h"
+
+#include <errno.h>
 
 enum { WARM = 5, HELD = 4, REFUSALS = 5, TRIES_MAX = 2000 };
 
@@ -149,9 +152,45 @@ START_TEST(on_a_full_disk_replays_and_queries_go_on_and_with_room_all_goes_on)
 }
 END_TEST
 
+/* Of the disk quota of whoever runs the server: the kernel says another word, and means the same. */
+START_TEST(a_quota_that_is_used_up_is_a_full_disk)
+{
+    struct shop shop;
+    if (!shop_shim("io")) {
+        return;
+    }
+    struct plan *plan = plan_make();
+    shop_open(&shop);
+    plan_store(shop.folder);
+    shop_start(&shop);
+    ck_assert_int_eq(shop_post(&shop, shop_new(&shop)), 200);
+    shop_hold(&shop, HELD);
+    plan_arm(plan, PLAN_WRITE, 1, EDQUOT, 1, 0);
+    struct order *refused = shop_new(&shop);
+    ck_assert_int_eq(shop_post(&shop, refused), 503);
+    ck_assert_int_eq(shop_post(&shop, &shop.orders[0]), 200);
+    ck_assert_int_eq(shop_query(&shop, &shop.orders[0]), 200);
+    shop_let_go(&shop);
+    unsigned unrecorded = count_unrecorded(&shop, 0);
+    ck_assert_uint_eq(unrecorded, HELD);
+    plan_disarm(plan);
+    ck_assert(daemon_wait_logged_times(&shop.nonbis, "is recorded now", HELD));
+    ck_assert(daemon_wait_logged(&shop.nonbis, " again (bytes: "));
+    ck_assert_int_eq(shop_post(&shop, refused), 200);
+    shop_judge(&shop, 0);
+    ck_assert_uint_eq(shop_count_acked(&shop), 1 + HELD + 1);
+    shop_expect_right(&shop);
+    ck_assert_int_eq(shop_stop(&shop), 0);
+    plan_end();
+    (void) shop_shim(NULL);
+    shop_close(&shop);
+}
+END_TEST
+
 SUITE(faults_disk)
 {
     Suite *suite = suite_create("faults/disk");
+    CASE_TIMEOUT(suite, a_quota_that_is_used_up_is_a_full_disk, 60);
     CASE_TIMEOUT(suite, on_a_full_disk_replays_and_queries_go_on_and_with_room_all_goes_on, 300);
     return suite;
 }

@@ -13,7 +13,8 @@
     "TEST_POWER_NORMAL" /* when set: the store's connection gets PRAGMA synchronous=NORMAL behind its back */
 #define POWER_CUT_AT                                                                                                   \
     "TEST_POWER_CUT_AT" /* the number of the sync at which the process ends, from 1; with a + behind it: once it is durable */
-#define POWER_ENTRIES "entries" /* a line for each durable name: "ID NAME"; the content is the file ID */
+#define POWER_CUT_FROM "TEST_POWER_CUT_FROM" /* when set: syncs are counted while this file is there */
+#define POWER_ENTRIES "entries"              /* a line for each durable name: "ID NAME"; the content is the file ID */
 
 /* --- shim_io and shim_memory: the n-th operation fails; a page of memory that both sides have mapped --- */
 

@@ -25,7 +25,7 @@
 
 enum { FILES_MAX = 1024, PATH_ROOM = 1200, BLOCK = 256 * 1024 };
 
-static const char *store, *disk;
+static const char *store, *disk, *cut_from;
 static unsigned cut_at;
 static int cut_behind;
 static struct {
@@ -139,6 +139,7 @@ __attribute__((constructor)) static void power_on(void)
     disk = getenv(POWER_DISK);
     must(store != NULL && disk != NULL, "TEST_POWER_STORE and TEST_POWER_DISK");
     const char *at = getenv(POWER_CUT_AT);
+    cut_from = getenv(POWER_CUT_FROM);
     cut_at = at != NULL ? (unsigned) strtoul(at, NULL, 10) : 0;
     cut_behind = at != NULL && strchr(at, '+') != NULL;
     int folder = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -163,7 +164,9 @@ static int sync_with(const char *name, int fd)
     static unsigned count;
     int (*sync_real)(int);
     const char *inside;
-    const int ours = is_ours(fd, &inside), last = ours && cut_at != 0 && ++count == cut_at;
+    const int ours = is_ours(fd, &inside);
+    const int counts = ours && cut_at != 0 && (cut_from == NULL || access(cut_from, F_OK) == 0);
+    const int last = counts && ++count == cut_at;
     *(void **) (void *) &sync_real = real(name);
     if (last && !cut_behind) {
         (void) raise(SIGKILL);
