@@ -102,7 +102,7 @@ enum store_result sqlite_record_time(struct sqlite_store *sqlite, int64_t now_ms
 /* False after FULL, IOERR or NOMEM, when SQLite may have undone the whole transaction by itself; whatever ran then would commit alone. */
 bool sqlite_transaction_holds(const struct sqlite_store *sqlite);
 
-/* sqlite_open.c defines store_open_sqlite of store.h. */
+/* sqlite_open.c (sqlite_open.h) defines store_open_sqlite of store.h. */
 
 /* sqlite_scan.c: what a start reads of every row. */
 struct sqlite_scan {

@@ -1,4 +1,4 @@
-/* store.h - THE STORE CONTRACT. Every implementation keeps it; tests/store/contract_test.c runs the same suite over all of them.
+/* store.h - THE STORE CONTRACT. Every implementation keeps it; tests/store/contract*_test.c run the same suites over all of them.
  *
  * A store is used by one thread at a time (the store thread, server/store/worker.h). All operations run between begin and
  * commit. Inside one transaction a later operation sees the earlier ones.

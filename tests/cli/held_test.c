@@ -6,7 +6,6 @@
 #include "tests/support/rig.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 static const struct peer_step slow[] = { { PEER_BODY, NULL, 0 },
                                          { PEER_WAIT, NULL, 0 },
@@ -34,13 +33,6 @@ static void scene_finish(struct scene *scene)
     rig_end(&scene->rig);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Until so many are held by nonbisd, as its metrics say. */
 static void wait_held(const struct scene *scene, int wanted)
 {
@@ -60,10 +52,10 @@ static void wait_held(const struct scene *scene, int wanted)
 static int64_t release_and_end(struct scene *scene, struct program *run)
 {
     wait_held(scene, 1);
-    int64_t released_ms = now_ms();
+    int64_t released_ms = suite_now_ms();
     peer_release(scene->rig.peer, 1);
     program_end(run);
-    return now_ms() - released_ms;
+    return suite_now_ms() - released_ms;
 }
 
 /* The poll windows are so long that an answer at a poll would be seen: 10 s. */

@@ -3,24 +3,16 @@
 #include "tests/cli/scene.h"
 
 #include <signal.h>
-#include <time.h>
 
 static const struct peer_step hang[] = { { PEER_BODY, NULL, 0 }, { PEER_WAIT_END, NULL, 0 }, PEER_END };
 SCENE_ANSWER(later, "HTTP/1.1 429 Slow\r\nRetry-After: 20\r\nContent-Length: 4\r\n\r\nslow");
 
-static long now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void end_by(struct program *run, int number, const char *name, int code)
 {
-    long began = now_ms();
+    int64_t began_ms = suite_now_ms();
     kill(run->pid, number);
     program_end(run);
-    FIGURE("%s: ended %ld ms after the signal", name, now_ms() - began);
+    FIGURE("%s: ended %lld ms after the signal", name, (long long) (suite_now_ms() - began_ms));
     PROGRAM_EXPECT(*run, name, code);
 }
 

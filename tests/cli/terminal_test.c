@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 SCENE_ANSWER(busy, "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy");
@@ -52,13 +51,6 @@ static bool screen_wait(struct screen *screen, const char *text)
     return true;
 }
 
-static long now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Longer than a test may take: only Enter ends it. */
 #define PATIENCE "--base-delay", "1h", "--max-delay", "1h", "--jitter", "equal", "--deadline", "5h", "--server", "keyed"
 
@@ -95,15 +87,15 @@ START_TEST(enter_never_comes_before_what_the_server_asked_for)
     const struct program_start start = { .terminal_fd = screen.slave };
     program_begin(&run, &start, (const char *[]){ "post", peer_url(peer), "-k", "k", PATIENCE, NULL });
     ck_assert(peer_wait_requests(peer, 1));
-    long asked = now_ms();
+    int64_t asked = suite_now_ms();
     ck_assert_msg(screen_wait(&screen, "(server asked 1s), Enter = now"), "%s", screen.shown);
     ck_assert_int_eq(write(screen.master, "\n", 1), 1);
     ck_assert(peer_wait_requests(peer, 2));
-    long waited = now_ms() - asked;
+    int64_t waited = suite_now_ms() - asked;
     program_end(&run);
     PROGRAM_EXPECT(run, "Enter", 0);
-    ck_assert_msg(waited >= 1000, "sent again after %ld ms, and the server asked for 1000", waited);
-    FIGURE("Enter under Retry-After: 1 sent again after %ld ms", waited);
+    ck_assert_msg(waited >= 1000, "sent again after %lld ms, and the server asked for 1000", (long long) waited);
+    FIGURE("Enter under Retry-After: 1 sent again after %lld ms", (long long) waited);
     program_free(&run);
     screen_close(&screen);
     peer_free(peer);

@@ -1,7 +1,6 @@
 /* Lists and walks: in which order, what is skipped, what is told of that which cannot be read. */
 #include "tests/client/journal_lab.h"
 
-#include <time.h>
 #include <unistd.h>
 
 /* ---- lists -------------------------------------------------------------------------------------------------------- */
@@ -423,13 +422,6 @@ static int count_only(const struct nonbis_journal_entry *entry, void *arg)
     return 0;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 START_TEST(thousands_of_entries_are_listed_walked_and_pruned)
 {
     enum { MANY = 5000 };
@@ -437,28 +429,28 @@ START_TEST(thousands_of_entries_are_listed_walked_and_pruned)
     char after[NONBIS_JOURNAL_NAME] = "", text[300], before[NONBIS_JOURNAL_NAME] = "";
     unsigned told = 0, walked = 0;
     journal_lab_open(&lab, NULL);
-    int64_t start_ms = now_ms();
+    int64_t start_ms = suite_now_ms();
     for (unsigned i = 0; i < MANY; i++) {
         char key[64];
         (void) snprintf(key, sizeof(key), "019245f0-%04x-7000-8000-000000000001", i * 40503U % 65536U);
         journal_lab_put_at(&lab, key, 1000 + i, i % 2 == 0 ? JOURNAL_SENT : JOURNAL_DONE, i % 2 == 0 ? 0 : 2000);
     }
-    int64_t put_ms = now_ms();
+    int64_t put_ms = suite_now_ms();
     ck_assert_int_eq(lab.journal->each(lab.journal, count_only, &told), MANY);
     ck_assert_uint_eq(told, MANY);
-    int64_t told_ms = now_ms();
+    int64_t told_ms = suite_now_ms();
     while (strcmp(walk_next(&lab, after, text), "end") != 0) {
         ck_assert_int_lt(strcmp(before, after), 0);
         (void) snprintf(before, sizeof(before), "%s", after);
         walked++;
     }
     ck_assert_uint_eq(walked, MANY / 2);
-    int64_t walked_ms = now_ms();
+    int64_t walked_ms = suite_now_ms();
     ck_assert_int_eq(lab.journal->prune(lab.journal, 1000000, 0, false), MANY / 2);
     ck_assert_int_eq(lab.journal->prune(lab.journal, 1000000, 0, true), MANY / 2);
     FIGURE("journal: %d entries put in %lld ms, listed in %lld, %u walked in %lld, pruned in %lld", MANY,
            (long long) (put_ms - start_ms), (long long) (told_ms - put_ms), walked, (long long) (walked_ms - told_ms),
-           (long long) (now_ms() - walked_ms));
+           (long long) (suite_now_ms() - walked_ms));
     journal_lab_close(&lab);
 }
 END_TEST

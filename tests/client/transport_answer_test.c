@@ -1,16 +1,8 @@
 /* transport_answer_test.c - the answer as the libcurl transport hands it over: fields, body, bound, and whether it is whole. */
 #include "tests/client/transport_probe.h"
+#include "tests/peer/words.h"
 
 #include <time.h>
-
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
-    }
-#define SAY(text)                                                                                                      \
-    {                                                                                                                  \
-        PEER_SEND, text, 0                                                                                             \
-    }
 
 /* `says` is what the peer sends, then it closes; the answer must come out as written here. */
 static const struct row {

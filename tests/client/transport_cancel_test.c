@@ -2,6 +2,7 @@
  * handler. What is measured is the time from the ring to the return of perform; the shortest of several is held to the bound,
  * since a busy machine can only make it longer. */
 #include "tests/client/transport_probe.h"
+#include "tests/peer/words.h"
 
 #include <netinet/in.h>
 #include <pthread.h>
@@ -9,15 +10,6 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
-    }
-#define SAY(text)                                                                                                      \
-    {                                                                                                                  \
-        PEER_SEND, text, 0                                                                                             \
-    }
 
 enum {
     TIMES = 5,

@@ -2,19 +2,11 @@
  * sending. */
 #include "client-sdk/src/transport_curl.h"
 #include "tests/client/transport_probe.h"
+#include "tests/peer/words.h"
 
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
-    }
-#define SAY(text)                                                                                                      \
-    {                                                                                                                  \
-        PEER_SEND, text, 0                                                                                             \
-    }
 
 enum { CROWD = 8 };
 

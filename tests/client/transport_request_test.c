@@ -1,18 +1,10 @@
 /* transport_request_test.c - what the libcurl transport writes to the wire, over what it goes there, and what of the environment
  * it does not obey. */
 #include "tests/client/transport_probe.h"
+#include "tests/peer/words.h"
 
 #include <limits.h>
 #include <unistd.h>
-
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
-    }
-#define SAY(text)                                                                                                      \
-    {                                                                                                                  \
-        PEER_SEND, text, 0                                                                                             \
-    }
 
 /* ---- the request -------------------------------------------------------------------------------------------------- */
 

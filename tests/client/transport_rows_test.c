@@ -1,19 +1,11 @@
 /* transport_rows_test.c - what one exchange of the libcurl transport proves, row by row: was it sent, how many bytes, what came
  * back. Executions are counted at the peer. */
 #include "tests/client/transport_probe.h"
+#include "tests/peer/words.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
-
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
-    }
-#define SAY(text)                                                                                                      \
-    {                                                                                                                  \
-        PEER_SEND, text, 0                                                                                             \
-    }
 
 enum {
     REQUEST_BYTES =

@@ -1,13 +1,11 @@
 /* disk.c - see disk.h. */
 #include "tests/contract/disk.h"
 
-#include <fcntl.h>
+#include "tests/support/small_disk.h"
+
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const struct peer_step disk_held_large[] = { { PEER_BODY, NULL, 0 },
                                              { PEER_WAIT, NULL, 0 },
@@ -20,9 +18,7 @@ static char disk[600];
 bool disk_start(const char *const *more)
 {
     (void) snprintf(disk, sizeof disk, "%s/disk", daemon_folder());
-    ck_assert_int_eq(mkdir(disk, 0700), 0);
-    if (mount("tmpfs", disk, "tmpfs", 0, "size=4m,mode=0700") != 0) {
-        FIGURE("a full disk: not tested, this machine lets nobody mount");
+    if (!small_disk_open(disk, "4m")) {
         return false;
     }
     scene.peer = peer_new();
@@ -38,22 +34,17 @@ void disk_end(void)
         ck_assert_int_eq(daemon_stop(&scene.nonbis), 0);
     }
     peer_free(scene.peer);
-    ck_assert_int_eq(umount(disk), 0);
+    small_disk_end(disk);
 }
 
 void disk_fill(void)
 {
-    static char block[4096];
-    int fd = open(text("%s/ballast", disk), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    ck_assert_int_ge(fd, 0);
-    while (write(fd, block, sizeof block) > 0) {
-    }
-    close(fd);
+    small_disk_fill(disk);
 }
 
 void disk_make_room(void)
 {
-    ck_assert_int_eq(unlink(text("%s/ballast", disk)), 0);
+    small_disk_make_room(disk);
 }
 
 /* Where a write passes the limit of a process's files the kernel refuses it: an error of the disk, as far as the store can tell. It also sends

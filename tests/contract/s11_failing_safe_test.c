@@ -203,6 +203,7 @@ START_TEST(rule_11_5_on_a_full_disk_the_outcome_of_every_running_command_is_reco
     for (int i = 0; i < RUNNING; i++) {
         hold(&callers[i], text("run-%d", i));
     }
+    ck_assert(peer_wait_stalled(scene.peer, RUNNING)); /* all of them are claimed */
     disk_fill();
     handler_answers("HTTP/1.1 201 Created\r\n" EMPTY);
     for (int i = 0; i < 400 && refused == 0; i++) {

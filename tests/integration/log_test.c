@@ -1,8 +1,7 @@
 /* log_test.c - the lines about requests: by them an operator finds the request that a client complains of, and the ones that need a look. */
 #include "tests/support/rig.h"
+#include "tests/support/small_disk.h"
 
-#include <fcntl.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -381,25 +380,17 @@ END_TEST
 /* The disk is a small file system of this test's own. */
 START_TEST(a_full_disk_is_told_once_and_every_refused_claim_is_one_line)
 {
-    static char block[4096];
     char disk[700];
-    char ballast[800];
     (void) snprintf(disk, sizeof disk, "%s/disk", daemon_folder());
-    (void) snprintf(ballast, sizeof ballast, "%s/ballast", disk);
-    ck_assert_int_eq(mkdir(disk, 0700), 0);
     ck_assert_int_eq(setenv("NONBIS_STORE_RESERVE", "1MiB", 1), 0);
-    if (mount("tmpfs", disk, "tmpfs", 0, "size=32m,mode=0700") != 0) {
-        FIGURE("full disk in the log: not tested, this machine lets nobody mount");
+    if (!small_disk_open(disk, "32m")) {
         return;
     }
     rig.peer = peer_new();
     (void) snprintf(rig.store, sizeof rig.store, "%.500s/n.db", disk);
     rig_restart(&rig, NULL);
     ck_assert(daemon_logged(&rig.nonbis, "is in memory (tmpfs): a power loss or a reboot forgets every key"));
-    int fd = open(ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    while (write(fd, block, sizeof block) > 0) {
-    }
-    close(fd);
+    small_disk_fill(disk);
     int refused = 0;
     for (int i = 0; i < 300 && refused < 5; i++) { /* the first ones fit into what the files have of room */
         char key[16];
@@ -414,12 +405,12 @@ START_TEST(a_full_disk_is_told_once_and_every_refused_claim_is_one_line)
     ck_assert_int_eq(daemon_count_logged(&rig.nonbis, "Z error store "), 1);
     ck_assert(!daemon_logged(&rig.nonbis, " sqlite "));
     ck_assert(daemon_wait_logged(&rig.nonbis, "disk-nearly-full\"\n"));
-    ck_assert_int_eq(unlink(ballast), 0);
+    small_disk_make_room(disk);
     ck_assert(daemon_wait_logged(&rig.nonbis, "info  readiness message=on"));
     ck_assert_int_eq(daemon_count_logged(&rig.nonbis, " readiness "), 2);
     ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
     peer_free(rig.peer);
-    ck_assert_int_eq(umount(disk), 0);
+    small_disk_end(disk);
 }
 END_TEST
 

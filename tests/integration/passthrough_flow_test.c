@@ -9,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HOST "Host: test.example\r\n"
@@ -30,13 +29,6 @@ enum { MEMORY_IS_MEASURED = 1 };
 #endif
 
 static const char *const only_orders[] = { "--store", "memory", "--route", "POST /orders*", NULL };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- memory --- */
 
@@ -110,17 +102,17 @@ START_TEST(half_a_gigabyte_goes_up_and_down_in_flat_memory)
     struct http_answer warm = http_request(rig.address, "GET", "/warm", NULL, NULL);
     RIG_EXPECT(warm, 200, "");
     struct memory memory = memory_watch(&rig);
-    int64_t started_ms = now_ms();
+    int64_t started_ms = suite_now_ms();
     int fd = http_connect(rig.address);
     ck_assert(stream_send_text(fd, "PUT /x HTTP/1.1\r\n" HOST "Content-Length: 536870912\r\n\r\n"));
     ck_assert(stream_send_pattern(fd, 0, (uint64_t) BIG_MIB * MIB));
     ck_assert(peer_wait_whole(rig.peer, 2)); /* every byte was compared */
-    int64_t up_ms = now_ms() - started_ms;
+    int64_t up_ms = suite_now_ms() - started_ms;
     stream_read_head(fd, head, sizeof head);
     ck_assert_ptr_nonnull(strstr(head, "Content-Length: 536870912\r\n"));
     ck_assert_uint_eq(stream_read_pattern(fd, 0, (uint64_t) BIG_MIB * MIB), (uint64_t) BIG_MIB * MIB);
     FIGURE("%d MiB up in %lld ms, down in %lld ms", BIG_MIB, (long long) up_ms,
-           (long long) (now_ms() - started_ms - up_ms));
+           (long long) (suite_now_ms() - started_ms - up_ms));
     memory_expect_flat(&memory, "512 MiB up and down");
     close(fd);
     http_answer_free(&warm);

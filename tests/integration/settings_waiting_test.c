@@ -1,4 +1,4 @@
-/* settings_waiting_test.c - the limits on waiting show their effect in the running server, as settings_test.c does for the other settings: the second
+/* settings_waiting_test.c - the limits on waiting show their effect in the running server, as settings_test.c does for others: the second
  * of two repeats is answered at once. */
 #include "tests/support/rig.h"
 

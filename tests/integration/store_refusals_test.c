@@ -2,10 +2,9 @@
  * refused start has done no harm: once the cause is gone, the next one replays what was stored. Executions are counted at the handler. */
 #include "tests/support/caller.h"
 #include "tests/support/rig.h"
+#include "tests/support/small_disk.h"
 
 #include <fcntl.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -174,17 +173,6 @@ END_TEST
 
 /* --- a start on a full disk: a small file system of this test's own --- */
 
-static char disk[700], ballast[800];
-
-static void disk_fill(void)
-{
-    static char block[4096];
-    int fd = open(ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    while (write(fd, block, sizeof block) > 0) {
-    }
-    close(fd);
-}
-
 static const struct peer_step held[] = {
     { PEER_BODY, NULL, 0 }, { PEER_WAIT, NULL, 0 }, { PEER_RESET, NULL, 0 }, PEER_END
 };
@@ -193,11 +181,9 @@ static const struct peer_step held[] = {
 START_TEST(a_start_on_a_full_disk_replays_unless_it_has_something_to_record)
 {
     struct caller caller;
+    char disk[700];
     (void) snprintf(disk, sizeof disk, "%s/disk", daemon_folder());
-    (void) snprintf(ballast, sizeof ballast, "%s/ballast", disk);
-    ck_assert_int_eq(mkdir(disk, 0700), 0);
-    if (mount("tmpfs", disk, "tmpfs", 0, "size=4m,mode=0700") != 0) {
-        FIGURE("start on a full disk: not tested, this machine lets nobody mount");
+    if (!small_disk_open(disk, "4m")) {
         return;
     }
     ck_assert_int_eq(setenv("NONBIS_STORE_RESERVE", "0", 1), 0); /* else it would be recorded there */
@@ -214,12 +200,12 @@ START_TEST(a_start_on_a_full_disk_replays_unless_it_has_something_to_record)
         daemon_kill(&rig.nonbis);
         caller_join(&caller);
         http_answer_free(&caller.answer);
-        disk_fill();
+        small_disk_fill(disk);
         expect_refused(NULL, (const char *const[]){ "the disk is full", "(commands: 1)", "Nothing is lost",
                                                     "Free some space on the disk of", NULL });
     } else {
         ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
-        disk_fill();
+        small_disk_fill(disk);
         rig_restart(&rig, NULL);
         ck_assert(daemon_logged(&rig.nonbis, "new commands are refused until there is room"));
         post("k", 200, "replayed");
@@ -229,7 +215,7 @@ START_TEST(a_start_on_a_full_disk_replays_unless_it_has_something_to_record)
         http_answer_free(&refused);
         ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
     }
-    ck_assert_int_eq(unlink(ballast), 0);
+    small_disk_make_room(disk);
     rig_restart(&rig, NULL);
     post("k", 200, "replayed");
     if (_i == 1) {
@@ -239,7 +225,7 @@ START_TEST(a_start_on_a_full_disk_replays_unless_it_has_something_to_record)
     ck_assert_uint_eq(peer_count_requests(rig.peer), _i == 1 ? 3 : 2);
     ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
     peer_free(rig.peer);
-    ck_assert_int_eq(umount(disk), 0);
+    small_disk_end(disk);
 }
 END_TEST
 

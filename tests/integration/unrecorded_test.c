@@ -2,12 +2,9 @@
  * unrecorded; the outcome is kept in memory and recorded as soon as there is room. The disk is a small file system of this test's own. */
 #include "tests/support/exposition.h"
 #include "tests/support/rig.h"
+#include "tests/support/small_disk.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const struct peer_step held_large[] = { { PEER_BODY, NULL, 0 },
                                                { PEER_WAIT, NULL, 0 },
@@ -15,26 +12,6 @@ static const struct peer_step held_large[] = { { PEER_BODY, NULL, 0 },
                                                  0 },
                                                { PEER_SEND, "0123456789", 50000 },
                                                PEER_END };
-
-static char disk[700];
-static char ballast[800];
-
-/* False when this machine lets nobody mount. */
-static bool disk_mount(void)
-{
-    (void) snprintf(disk, sizeof disk, "%s/disk", daemon_folder());
-    (void) snprintf(ballast, sizeof ballast, "%s/ballast", disk);
-    return mkdir(disk, 0700) == 0 && mount("tmpfs", disk, "tmpfs", 0, "size=4m,mode=0700") == 0;
-}
-
-static void disk_fill(void)
-{
-    static char block[4096];
-    int fd = open(ballast, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    while (write(fd, block, sizeof block) > 0) {
-    }
-    close(fd);
-}
 
 static struct rig rig;
 static struct http_answer first;
@@ -48,8 +25,9 @@ static void *first_caller(void *context)
 START_TEST(an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_recorded_once_there_is_room)
 {
     pthread_t thread;
-    if (!disk_mount()) {
-        FIGURE("unrecorded: not tested, this machine lets nobody mount");
+    char disk[700];
+    (void) snprintf(disk, sizeof disk, "%s/disk", daemon_folder());
+    if (!small_disk_open(disk, "4m")) {
         return;
     }
     ck_assert_int_eq(setenv("NONBIS_STORE_RESERVE", "256KiB", 1), 0); /* less than the answer */
@@ -61,7 +39,7 @@ START_TEST(an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_recorded_o
     RIG_EXPECT(before, 200, "executed");
     pthread_create(&thread, NULL, first_caller, NULL);
     ck_assert(peer_wait_stalled(rig.peer, 1));
-    disk_fill();
+    small_disk_fill(disk);
     peer_release(rig.peer, 1);
     pthread_join(thread, NULL);
     RIG_EXPECT(first, 201, "unrecorded");
@@ -73,7 +51,7 @@ START_TEST(an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_recorded_o
     RIG_EXPECT(replay, 200, "replayed");
     struct http_answer running = http_post(rig.address, "/orders", "k-1", "x");
     RIG_EXPECT(running, 409, "in-progress");
-    ck_assert_int_eq(unlink(ballast), 0);
+    small_disk_make_room(disk);
     ck_assert(daemon_wait_logged(&rig.nonbis, "is recorded now"));
     /* The line, and the counts, tell of it once; what is in the store now is complete. */
     ck_assert(daemon_logged(&rig.nonbis, " before=not_seen after=in_progress "));
@@ -95,7 +73,7 @@ START_TEST(an_outcome_that_cannot_be_stored_is_told_as_unrecorded_and_recorded_o
     http_answer_free(&again);
     ck_assert_int_eq(daemon_stop(&rig.nonbis), 0);
     peer_free(rig.peer);
-    ck_assert_int_eq(umount(disk), 0);
+    small_disk_end(disk);
 }
 END_TEST
 

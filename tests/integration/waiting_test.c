@@ -73,13 +73,6 @@ static void wait_for_waiters(const struct rig *rig, int count)
     ck_assert(daemon_wait_logged_times(&rig->nonbis, "waits for the end", count));
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 enum { CROWD = 48 };
 
 START_TEST(a_crowd_that_waits_gets_the_answer_of_the_one_execution)
@@ -251,9 +244,9 @@ START_TEST(a_wait_ends_with_its_time)
     struct rig rig;
     WITH(&rig, SET("wait_max=1200ms"), "--route", "POST /orders in_flight_wait=300ms");
     int first = start(&rig, "k", held);
-    int64_t before_ms = now_ms();
+    int64_t before_ms = suite_now_ms();
     struct http_answer answer = http_receive(post(&rig, "k", ends[_i].fields), false, NULL);
-    int64_t took_ms = now_ms() - before_ms;
+    int64_t took_ms = suite_now_ms() - before_ms;
     RIG_EXPECT(answer, 409, "in-progress");
     ck_assert_ptr_nonnull(strstr(answer.body, "in-progress"));
     ck_assert_int_eq(http_field_count(&answer, "Retry-After"), 1);
@@ -361,10 +354,10 @@ START_TEST(a_status_query_tells_after_its_time_that_the_command_runs)
     struct rig rig;
     rig_start(&rig, (const char *const[]){ DEBUG_LOG, NULL });
     int first = start(&rig, "k", held);
-    int64_t before_ms = now_ms();
+    int64_t before_ms = suite_now_ms();
     struct http_answer answer =
         http_receive(query(&rig, "/_nonbis/v1/command", "Idempotency-Key: k\r\nPrefer: wait=1\r\n"), false, NULL);
-    ck_assert_int_ge((int) (now_ms() - before_ms), 1000);
+    ck_assert_int_ge((int) (suite_now_ms() - before_ms), 1000);
     RIG_EXPECT(answer, 200, "");
     ck_assert_ptr_nonnull(strstr(answer.body, "\"state\":\"in_progress\""));
     ck_assert(http_field_is(&answer, "Preference-Applied", "wait=1"));

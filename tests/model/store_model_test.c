@@ -1,110 +1,12 @@
 /* store_model_test.c - random operations on the SQLite store and on the memory store, every result compared. The
  * memory store is the oracle: it has no restart, so a restart of the other one is repeated on it by the public
- * operation that recovery stands for. Counts of what happened are printed, and each pair of operation and result
- * that is named below must have happened. */
+ * operation that recovery stands for. Counts of what happened are printed, and what must have
+ * happened is looked at (store_tally.h). */
 #include "server/store/sqlite_store.h"
+#include "tests/model/store_tally.h"
 #include "tests/store/store_fixture.h"
 
 enum { OPERATIONS = 20000, KEYS = 16, BATCH_MAX = 6 };
-
-enum operation {
-    CLAIM_SAME,
-    CLAIM_UNALLOWED, /* may_claim false */
-    CLAIM_OTHER_PAYLOAD,
-    CLAIM_OTHER_CREDENTIAL,
-    FINISH_COMPLETED,
-    FINISH_RELEASED,
-    FINISH_UNKNOWN,
-    FINISH_OLD,     /* by an execution that may have lost the command */
-    FINISH_FOREIGN, /* with the row of another key */
-    LOOK_UP,
-    LOOK_UP_ID,
-    VOID,
-    SWEEP,
-    OPERATION_COUNT
-};
-static const char *const operation_names[OPERATION_COUNT] = {
-    "claim",      "claim-unallowed", "claim-payload", "claim-credential", "complete", "release", "lose",
-    "finish-old", "finish-foreign",  "look-up",       "look-up-id",       "void",     "sweep",
-};
-
-/* What came of it: a name of at most this many per operation. */
-enum { RESULTS_MAX = 24 };
-static struct {
-    const char *name;
-    unsigned count;
-} results[OPERATION_COUNT][RESULTS_MAX];
-
-/* Each of these must have happened. */
-static const struct {
-    enum operation operation;
-    const char *result;
-} required[] = {
-    { CLAIM_SAME, "new" },
-    { CLAIM_SAME, "taken-over" },
-    { CLAIM_SAME, "replay" },
-    { CLAIM_SAME, "wait" },
-    { CLAIM_SAME, "in-progress" },
-    { CLAIM_SAME, "key-expired" },
-    { CLAIM_SAME, "key-voided" },
-    { CLAIM_SAME, "outcome-unknown" },
-    { CLAIM_UNALLOWED, "forward" },
-    { CLAIM_UNALLOWED, "replay" },
-    { CLAIM_OTHER_PAYLOAD, "new" },
-    { CLAIM_OTHER_PAYLOAD, "key-reused" },
-    { CLAIM_OTHER_CREDENTIAL, "new" },
-    { CLAIM_OTHER_CREDENTIAL, "taken-over" },
-    { CLAIM_OTHER_CREDENTIAL, "key-reused" },
-    { FINISH_COMPLETED, "ok" },
-    { FINISH_COMPLETED, "stale" },
-    { FINISH_COMPLETED, "late truth" },
-    { FINISH_RELEASED, "ok" },
-    { FINISH_RELEASED, "stale" },
-    { FINISH_RELEASED, "past the deadline" },
-    { FINISH_UNKNOWN, "ok" },
-    { FINISH_UNKNOWN, "stale" },
-    { FINISH_OLD, "stale" },
-    { FINISH_FOREIGN, "stale" },
-    { LOOK_UP, "absent" },
-    { LOOK_UP, "in_progress" },
-    { LOOK_UP, "completed" },
-    { LOOK_UP, "unknown" },
-    { LOOK_UP, "released" },
-    { LOOK_UP, "expired" },
-    { LOOK_UP, "voided" },
-    { LOOK_UP_ID, "absent" },
-    { LOOK_UP_ID, "foreign" },
-    { LOOK_UP_ID, "in_progress" },
-    { LOOK_UP_ID, "completed" },
-    { LOOK_UP_ID, "released" },
-    { LOOK_UP_ID, "voided" },
-    { VOID, "voided unseen" },
-    { VOID, "voided released" },
-    { VOID, "in_progress" },
-    { VOID, "completed" },
-    { VOID, "unknown" },
-    { VOID, "expired" },
-    { VOID, "voided" },
-    { SWEEP, "nothing" },
-    { SWEEP, "expired" },
-    { SWEEP, "forgotten" },
-    { SWEEP, "both" },
-    { SWEEP, "limit met" },
-};
-
-static void count_result(enum operation operation, const char *name)
-{
-    for (int i = 0; i < RESULTS_MAX; i++) {
-        if (results[operation][i].name == NULL) {
-            results[operation][i].name = name;
-        }
-        if (strcmp(results[operation][i].name, name) == 0) {
-            results[operation][i].count++;
-            return;
-        }
-    }
-    ck_abort_msg("more results of %s than there is room for", operation_names[operation]);
-}
 
 /* --- the two stores --- */
 
@@ -223,7 +125,7 @@ static void do_claim(enum operation operation, unsigned key)
         memcpy(model.held[key].before, model.held[key].now, sizeof model.held[key].before);
         memcpy(model.held[key].now, found, sizeof found);
     }
-    count_result(operation, name);
+    tally_count(operation, name);
     for (int i = 0; i < STORES; i++) {
         fixture_found_free(&found[i]);
     }
@@ -271,7 +173,7 @@ static void do_finish(enum operation operation, unsigned key)
         ck_assert_int_eq(after[MEMORY].cause, CAUSE_TIMEOUT);
         ck_assert_ptr_null(running_find(sqlite_store_of(model.store[SQLITE])->running, held[SQLITE].row));
     }
-    count_result(operation, name);
+    tally_count(operation, name);
     fixture_found_free(&before);
 }
 
@@ -284,7 +186,7 @@ static void do_look_up(unsigned key)
         ck_assert_int_eq(store_look_up(model.store[i], VIEW("t"), view_of(text), &found[i]), STORE_OK);
     }
     compare_found(&found[SQLITE], &found[MEMORY]);
-    count_result(LOOK_UP, record_state_name(record_state_at(&found[MEMORY].record, store_now(model.store[MEMORY]))));
+    tally_count(LOOK_UP, record_state_name(record_state_at(&found[MEMORY].record, store_now(model.store[MEMORY]))));
     for (int i = 0; i < STORES; i++) {
         fixture_found_free(&found[i]);
     }
@@ -312,7 +214,7 @@ static void do_look_up_id(unsigned key)
     bool foreign = view_equal(tenant, VIEW("u"));
     ck_assert(!foreign || state == RECORD_ABSENT);
     ck_assert(state == RECORD_ABSENT || strcmp(found[MEMORY].key, text) == 0);
-    count_result(LOOK_UP_ID, foreign ? "foreign" : record_state_name(state));
+    tally_count(LOOK_UP_ID, foreign ? "foreign" : record_state_name(state));
     for (int i = 0; i < STORES; i++) {
         fixture_found_free(&found[i]);
     }
@@ -330,9 +232,9 @@ static void do_void(unsigned key)
     }
     compare_found(&found[SQLITE], &found[MEMORY]);
     enum record_state state = record_state_at(&found[MEMORY].record, store_now(model.store[MEMORY]));
-    count_result(VOID, !found[MEMORY].claimed                ? record_state_name(state)
-                       : found[MEMORY].record.execution == 0 ? "voided unseen"
-                                                             : "voided released");
+    tally_count(VOID, !found[MEMORY].claimed                ? record_state_name(state)
+                      : found[MEMORY].record.execution == 0 ? "voided unseen"
+                                                            : "voided released");
     for (int i = 0; i < STORES; i++) {
         fixture_found_free(&found[i]);
     }
@@ -352,9 +254,9 @@ static void do_sweep(void)
     SAME(sweep[SQLITE].found_due_ms, sweep[MEMORY].found_due_ms);
     SAME(sweep[SQLITE].left_due_ms, sweep[MEMORY].left_due_ms);
     bool expired = sweep[MEMORY].expired > 0, forgotten = sweep[MEMORY].forgotten > 0;
-    count_result(SWEEP, expired && forgotten ? "both" : expired ? "expired" : forgotten ? "forgotten" : "nothing");
+    tally_count(SWEEP, expired && forgotten ? "both" : expired ? "expired" : forgotten ? "forgotten" : "nothing");
     if (sweep[MEMORY].more) {
-        count_result(SWEEP, "limit met");
+        tally_count(SWEEP, "limit met");
     }
 }
 
@@ -502,29 +404,14 @@ static void do_advance(void)
 
 static void print_counts(void)
 {
-    for (int i = 0; i < OPERATION_COUNT; i++) {
-        char line[512];
-        int len = snprintf(line, sizeof line, "%s:", operation_names[i]);
-        for (int j = 0; j < RESULTS_MAX && results[i][j].name != NULL; j++) {
-            len += snprintf(line + len, sizeof line - (size_t) len, " %s=%u", results[i][j].name, results[i][j].count);
-        }
-        FIGURE("store model %s", line);
-    }
+    tally_print();
     FIGURE("store model commits=%u rollbacks=%u reopens=%u crashes=%u recovered=%u", model.commits, model.rollbacks,
            model.reopens, model.crashes, model.recovered);
 }
 
 static void check_required(void)
 {
-    for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
-        unsigned count = 0;
-        for (int j = 0; j < RESULTS_MAX && results[required[i].operation][j].name != NULL; j++) {
-            if (strcmp(results[required[i].operation][j].name, required[i].result) == 0) {
-                count = results[required[i].operation][j].count;
-            }
-        }
-        ck_assert_msg(count > 0, "%s never came to \"%s\"", operation_names[required[i].operation], required[i].result);
-    }
+    tally_check();
     ck_assert_uint_gt(model.rollbacks, 0);
     ck_assert_uint_gt(model.reopens, 0);
     ck_assert_uint_gt(model.crashes, 0);

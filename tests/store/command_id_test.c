@@ -2,15 +2,11 @@
 #include "server/store/command_id.h"
 
 #include "server/store/sqlite_store.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
 
-static char directory[64], path[80];
-
-static struct store *start(void)
+static struct store *begin(void)
 {
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    struct store_options options = fixture_options(path);
+    struct store_options options = start();
     return fixture_open(&options);
 }
 
@@ -20,20 +16,11 @@ static void end(struct store *store)
     fixture_remove(directory);
 }
 
-static struct store_found look_up_id(struct store *store, struct view tenant, const uint8_t id[COMMAND_ID_BYTES])
-{
-    struct store_found found;
-    ck_assert_int_eq(store_begin(store), STORE_OK);
-    ck_assert_int_eq(store_look_up_id(store, tenant, id, &found), STORE_OK);
-    ck_assert_int_eq(store_commit(store), STORE_OK);
-    return found;
-}
-
 /* Nothing at all is told. */
 static void expect_unused(struct store *store, struct view tenant, const uint8_t id[COMMAND_ID_BYTES])
 {
     static const struct record none;
-    struct store_found found = look_up_id(store, tenant, id);
+    struct store_found found = fixture_look_up_id(store, tenant, id);
     ck_assert_mem_eq(&found.record, &none, sizeof none);
     ck_assert_int_eq(found.row, 0);
     ck_assert_ptr_null(found.key);
@@ -43,7 +30,7 @@ static void expect_unused(struct store *store, struct view tenant, const uint8_t
 
 static void expect_key(struct store *store, const uint8_t id[COMMAND_ID_BYTES], const char *key)
 {
-    struct store_found found = look_up_id(store, VIEW("t"), id);
+    struct store_found found = fixture_look_up_id(store, VIEW("t"), id);
     ck_assert_msg(found.key != NULL && strcmp(found.key, key) == 0, "%s: found %s", key, found.key);
     ck_assert_mem_eq(found.record.command_id, id, COMMAND_ID_BYTES);
     fixture_found_free(&found);
@@ -92,7 +79,7 @@ START_TEST(a_store_makes_its_ids_and_finds_by_them_also_after_a_restart)
     enum { KEYS = 50 };
     uint8_t ids[KEYS][COMMAND_ID_BYTES];
     char key[16];
-    struct store *store = start();
+    struct store *store = begin();
     for (int i = 0; i < KEYS; i++) {
         (void) snprintf(key, sizeof key, "k%d", i);
         struct store_found found = fixture_claim_now(store, key, 1, 1);
@@ -117,7 +104,7 @@ END_TEST
 
 START_TEST(a_forged_id_is_told_what_an_unused_one_is_told)
 {
-    struct store *store = start();
+    struct store *store = begin();
     struct store_found found = fixture_claim_now(store, "k", 1, 1);
     uint8_t id[COMMAND_ID_BYTES];
     memcpy(id, found.record.command_id, sizeof id);
@@ -142,7 +129,7 @@ END_TEST
 
 START_TEST(the_id_of_a_voided_key_is_the_stores_too)
 {
-    struct store *store = start();
+    struct store *store = begin();
     struct store_claim claim = fixture_claim("k", 1, 1);
     struct store_found found;
     ck_assert_int_eq(store_begin(store), STORE_OK);
@@ -160,7 +147,7 @@ END_TEST
 /* Whoever remembers a row of a claim that was undone must not meet another command there. */
 START_TEST(a_row_that_was_undone_is_not_given_again)
 {
-    struct store *store = start();
+    struct store *store = begin();
     struct store_claim claim = fixture_claim("k", 1, 1);
     struct store_found undone;
     ck_assert_int_eq(store_begin(store), STORE_OK);
@@ -177,7 +164,7 @@ END_TEST
 
 START_TEST(a_store_whose_rows_are_used_up_is_full_and_can_still_be_read)
 {
-    struct store *store = start();
+    struct store *store = begin();
     struct store_claim claim = fixture_claim("last", 1, 1), more = fixture_claim("more", 1, 1);
     struct store_found found;
     sqlite_store_of(store)->next_row = INT64_C(17592186044415);

@@ -1,32 +1,8 @@
 /* records_test.c - how many records there are in each state (store_records): kept by every store while records change, and found again at a start.
  * Held against a scan of all keys, and for SQLite against a count by its own words. The loop index is the implementation. */
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_each.h"
 
 #include <sqlite3.h>
-
-enum { SQLITE, MEMORY, IMPLEMENTATIONS };
-
-static char directory[64], path[80];
-
-static struct store *open_store(int implementation)
-{
-    if (implementation == MEMORY) {
-        struct store_options options = fixture_options("memory");
-        return store_open_memory(&options);
-    }
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    struct store_options options = fixture_options(path);
-    return fixture_open(&options);
-}
-
-static void close_store(struct store *store)
-{
-    store_close(store);
-    if (directory[0] != '\0') {
-        fixture_remove(directory);
-    }
-}
 
 /* In the order of enum record_state, from in_progress on. */
 static void expect_at(const struct store *store, int line, const uint64_t wanted[RECORD_STATE_COUNT - 1])

@@ -1,19 +1,11 @@
 /* sqlite_check_test.c - the check of a store: what it says of a sound one and of each damage, and that no byte changes whatever it meets. */
 #include "server/store/check.h"
 #include "server/store/sqlite_store.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
 
 #include <sys/wait.h>
 
-static char directory[64], path[80];
 static char out[16384], error[4096]; /* of the newest check */
-
-static struct store_options start(void)
-{
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    return fixture_options(path);
-}
 
 /* One command in each state. */
 static void fill(struct store *store)
@@ -59,15 +51,6 @@ static void make_crashed_store(void)
     int status = -1;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-}
-
-static void damage(const char *sql)
-{
-    sqlite3 *db = NULL;
-    char *said = NULL;
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, &said) == SQLITE_OK, "%s: %s", sql, said);
-    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
 }
 
 /* --- files, byte for byte --- */
@@ -257,7 +240,7 @@ START_TEST(a_damage_is_told_with_its_row_and_exit_code_74)
     const struct damage_row *row = &damages[_i];
     char count[64];
     make_store();
-    damage(row->sql);
+    alter(row->sql);
     int exit_code = check();
     ck_assert_msg(exit_code == 74, "%s: exit code %d, %s%s", row->sql, exit_code, out, error);
     says(out, row->says);
@@ -305,7 +288,7 @@ START_TEST(of_many_damages_the_first_20_are_told_and_all_are_counted)
         (void) fixture_claim_now(store, key, 1, 1);
     }
     store_close(store);
-    damage("UPDATE commands SET cause = 99");
+    alter("UPDATE commands SET cause = 99");
     ck_assert_int_eq(check(), 74);
     says(out, "row 20: cause 99");
     says(out, "... and 30 more\n");
@@ -371,11 +354,11 @@ START_TEST(what_is_no_store_of_this_version_is_refused)
     }
     fixture_remove(directory);
     make_store();
-    damage("PRAGMA user_version = 99");
+    alter("PRAGMA user_version = 99");
     expect_refused(74, "it has format 99");
-    damage("PRAGMA user_version = 1; PRAGMA application_id = 7");
+    alter("PRAGMA user_version = 1; PRAGMA application_id = 7");
     expect_refused(74, "another application (application_id 0x00000007");
-    damage("PRAGMA application_id = 1312966995");
+    alter("PRAGMA application_id = 1312966995");
     expect_sound();
     write_file("-journal", "x");
     expect_refused(74, "store.db-journal is there");

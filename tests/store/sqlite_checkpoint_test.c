@@ -2,22 +2,7 @@
  * (the table in server/store/sqlite_log.c; docs/contract.md 11.4, 11.5). What is durable is read by a start after a crash. */
 #include "server/store/sqlite_store.h"
 #include "tests/store/fault_vfs.h"
-#include "tests/store/store_fixture.h"
-
-static char directory[64], path[80];
-
-static struct store_options start(void)
-{
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    return fixture_options(path);
-}
-
-static void crash(struct store *store)
-{
-    store->down = true;
-    store_close(store);
-}
+#include "tests/store/store_file.h"
 
 enum { KEYS = 12, BODY_BYTES = 20000 }; /* more than one write of the database (sqlite_gather.c) */
 

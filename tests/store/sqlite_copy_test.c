@@ -1,19 +1,19 @@
 /* sqlite_copy_test.c - a copy of the store in the place of one that has gone on (docs/contract.md 9.9): the lock file remembers how far it had come. */
 #include "server/store/sqlite_store.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
+#include "tests/store/store_refusal.h"
 
 #include <fcntl.h>
 
 enum { FILE_MAX = 4 * 1024 * 1024 };
 
-static char directory[64], path[80], lock[96];
+static char lock[96];
 
-static struct store_options start(void)
+static struct store_options begin(void)
 {
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
+    struct store_options options = start();
     (void) snprintf(lock, sizeof lock, "%s.lock", path);
-    return fixture_options(path);
+    return options;
 }
 
 static size_t read_file(const char *file, char *bytes)
@@ -34,18 +34,11 @@ static void write_file(const char *file, const char *bytes, size_t len)
 
 static void expect_refused(const struct store_options *options)
 {
-    static const char *const words[] = { "older copy", "store.db.lock remembers", "remove the lock file",
-                                         "executed again" };
-    struct buf error;
-    int exit_code = 0;
-    buf_init(&error, 4096);
-    ck_assert_ptr_null(store_open_sqlite(options, &error, &exit_code));
-    buf_append_bytes(&error, "", 1);
-    ck_assert_int_eq(exit_code, 74);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        ck_assert_msg(strstr(error.ptr, words[i]) != NULL, "\"%s\" is not in: %s", words[i], error.ptr);
-    }
-    buf_fini(&error);
+    refused(options, 74);
+    says("older copy");
+    says("store.db.lock remembers");
+    says("remove the lock file");
+    says("executed again");
 }
 
 /* Database and log as they are at one moment. */
@@ -85,7 +78,7 @@ static void end(struct store *store, bool killed)
 START_TEST(an_older_copy_is_refused_with_74_until_its_lock_file_goes_too)
 {
     static struct copy old, newest;
-    struct store_options options = start();
+    struct store_options options = begin();
     bool killed = _i == 1;
     end(fixture_open(&options), killed);
     copy_make(&old, killed);
@@ -108,7 +101,7 @@ END_TEST
 START_TEST(a_lock_file_without_a_time_tells_of_no_older_copy)
 {
     static char old[FILE_MAX], text[FILE_MAX];
-    struct store_options options = start();
+    struct store_options options = begin();
     store_close(fixture_open(&options));
     size_t old_len = read_file(path, old);
     fixture_advance(1);

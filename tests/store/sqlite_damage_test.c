@@ -3,34 +3,17 @@
 #include "server/store/filesystem.h"
 #include "server/store/lock_file.h"
 #include "server/store/sqlite_store.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 
-static char directory[64], path[80];
-
-static struct store_options start(void)
-{
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    return fixture_options(path);
-}
-
 static void run_sql(sqlite3 *db, const char *sql)
 {
     char *error = NULL;
     ck_assert_msg(sqlite3_exec(db, sql, NULL, NULL, &error) == SQLITE_OK, "%s: %s", sql, error);
-}
-
-static void damage_file(const char *sql)
-{
-    sqlite3 *db = NULL;
-    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
-    run_sql(db, sql);
-    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
 }
 
 /* A store with one completed command and one that runs. It is closed cleanly, so that all of it is in the one file. */
@@ -76,7 +59,7 @@ START_TEST(a_file_that_lacks_something_is_refused_with_74_and_left_alone)
 {
     struct store_options options = start();
     make_store(&options);
-    damage_file(files[_i].sql);
+    alter(files[_i].sql);
     for (int i = 0; i < 2; i++) {
         char said[4096];
         struct buf error;
@@ -98,7 +81,7 @@ START_TEST(a_row_in_a_state_that_does_not_exist_is_not_counted_and_not_used)
 {
     struct store_options options = start();
     make_store(&options);
-    damage_file("UPDATE commands SET state = 7 WHERE key = 'done'");
+    alter("UPDATE commands SET state = 7 WHERE key = 'done'");
     struct store *store = fixture_open(&options);
     struct store_claim claim = fixture_claim("done", 1, 1);
     struct store_found found;

@@ -3,24 +3,9 @@
  * 18). */
 #include "server/store/sqlite_store.h"
 #include "tests/store/fault_vfs.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
 
 #include <time.h>
-
-static char directory[64], path[80];
-
-static struct store_options start(const char *root)
-{
-    fixture_directory(directory, root);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    return fixture_options(path);
-}
-
-static void crash(struct store *store)
-{
-    store->down = true;
-    store_close(store);
-}
 
 /* A claim of `key` up to its commit. */
 static enum store_result try_claim(struct store *store, const char *key)
@@ -43,7 +28,7 @@ static enum store_result try_claim(struct store *store, const char *key)
 START_TEST(every_commit_is_one_sync_of_the_log_and_a_read_is_none)
 {
     fault_vfs_install();
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     unsigned before = fault_vfs_syncs(FAULT_LOG);
     struct store_found found = fixture_claim_now(store, "first", 1, 0);
@@ -64,7 +49,7 @@ END_TEST
 START_TEST(a_sync_that_fails_at_commit_is_uncertain_and_the_claim_may_be_there_after_a_restart)
 {
     fault_vfs_install();
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     (void) fixture_claim_now(store, "before", 1, 0);
     fault_vfs_arm(FAULT_SYNC, FAULT_LOG, 1, SQLITE_IOERR_FSYNC, 0);
@@ -103,7 +88,7 @@ START_TEST(an_error_at_any_write_or_sync_of_a_commit_is_told_as_what_it_proves)
 {
     const struct fault_row *row = &fault_rows[_i];
     fault_vfs_install();
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     store_close(fixture_open(&options));
     unsigned step = 0, there = 0;
     for (bool met = true; met;) {
@@ -143,7 +128,7 @@ END_TEST
 START_TEST(a_store_that_was_full_goes_on_when_there_is_room_again)
 {
     fault_vfs_install();
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     struct store_found found = fixture_claim_now(store, "k", 1, 0);
     fault_vfs_arm(FAULT_WRITE, FAULT_LOG, 1, SQLITE_FULL, 0);
@@ -161,7 +146,7 @@ END_TEST
 
 START_TEST(a_limit_met_in_mid_transaction_is_full_and_undoes_it)
 {
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     ck_assert_int_eq(sqlite3_exec(sqlite_store_of(store)->db, "PRAGMA max_page_count = 12", NULL, NULL, NULL),
                      SQLITE_OK);
@@ -197,7 +182,7 @@ END_TEST
 START_TEST(a_checkpoint_that_fails_is_not_thrown_away)
 {
     fault_vfs_install();
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     (void) fixture_claim_now(store, "k", 1, 0);
     ck_assert_int_gt(sqlite_store_of(store)->wal_pages, 0);
@@ -247,7 +232,7 @@ enum { DAMAGE_ROWS = sizeof damage_rows / sizeof damage_rows[0] };
 
 START_TEST(a_row_that_cannot_be_right_is_never_used)
 {
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     struct store_found found = fixture_claim_now(store, "k", 1, 0);
     ck_assert_int_eq(fixture_finish_now(store, "k", &found, OUTCOME_COMPLETED), STORE_OK);
@@ -266,7 +251,7 @@ END_TEST
 
 START_TEST(an_open_transaction_that_sqlite_undid_by_itself_takes_nothing_more)
 {
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     struct store_claim claim = fixture_claim("k", 1, 0);
     struct store_found found;
@@ -286,7 +271,7 @@ END_TEST
 /* At the commit the last; what the store keeps in memory goes with it. */
 START_TEST(what_sqlite_undid_before_the_commit_is_not_remembered)
 {
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     struct store_found claimed = fixture_claim_now(store, "k", 1, 0), lost;
     struct store_finish finish = fixture_finish("k", &claimed, OUTCOME_COMPLETED);
@@ -322,7 +307,7 @@ static int64_t count_rows(struct store *store, const char *table)
 
 START_TEST(what_has_expired_or_is_forgotten_leaves_the_tables)
 {
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     struct store_found swept = fixture_claim_now(store, "swept", 1, 0);
     struct store_found taken = fixture_claim_now(store, "taken anew", 1, 0);
@@ -386,7 +371,7 @@ static off_t run_load(struct store *store, int first, int count)
 
 START_TEST(a_key_costs_at_most_850_bytes_of_disk)
 {
-    struct store_options options = start("/tmp");
+    struct store_options options = start_in("/tmp");
     fixture_wall_ms = 1780000000000; /* times as long as real ones */
     struct store *store = fixture_open(&options);
     struct timespec from, to;
@@ -413,7 +398,7 @@ START_TEST(a_commit_writes_the_ends_of_two_tables_and_little_else)
     enum { BATCH = 8, COMMITS = 200 };
     static char keys[2][BATCH][48];
     static struct store_found found[2][BATCH];
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     fixture_wall_ms = 1780000000000;
     struct store *store = fixture_open(&options);
     int before = sqlite_store_of(store)->wal_pages;
@@ -445,7 +430,7 @@ END_TEST
 
 START_TEST(the_log_stays_bounded_under_load)
 {
-    struct store_options options = start(NULL);
+    struct store_options options = start();
     struct store *store = fixture_open(&options);
     off_t largest = 0;
     unsigned checkpoints = 0;

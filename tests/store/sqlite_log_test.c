@@ -2,48 +2,28 @@
  * lock file says about the last run decides (docs/contract.md sections 9 and 11). */
 #include "server/store/sqlite_store.h"
 #include "tests/store/fault_vfs.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
+#include "tests/store/store_refusal.h"
+#include "tests/support/small_disk.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 
-static char directory[64], path[80], log_path[96], lock_path[96], aside[96];
+static char log_path[96], lock_path[96], aside[96];
 
-static struct store_options start(void)
+static struct store_options begin(void)
 {
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
+    struct store_options options = start();
     (void) snprintf(log_path, sizeof log_path, "%s-wal", path);
     (void) snprintf(lock_path, sizeof lock_path, "%s.lock", path);
     (void) snprintf(aside, sizeof aside, "%s/aside", directory);
-    return fixture_options(path);
-}
-
-static char refusal[4096];
-
-static void refused(const struct store_options *options)
-{
-    struct buf error;
-    int code = -1;
-    buf_init(&error, sizeof refusal - 1);
-    struct store *store = store_open_sqlite(options, &error, &code);
-    (void) snprintf(refusal, sizeof refusal, "%.*s", VIEW_ARGS(buf_view(&error)));
-    buf_fini(&error);
-    ck_assert_ptr_null(store);
-    ck_assert_msg(code == 74, "exit code %d: %s", code, refusal);
-}
-
-static void says(const char *words)
-{
-    ck_assert_msg(strstr(refusal, words) != NULL, "\"%s\" is not in: %s", words, refusal);
+    return options;
 }
 
 static void refused_for_its_log(const struct store_options *options, const char *how)
 {
-    refused(options);
+    refused(options, 74);
     says(path);
     says("did not end cleanly");
     says(log_path);
@@ -76,10 +56,8 @@ static void lock_says(const char *line)
 
 static void lock_put(const char *text, off_t at)
 {
-    int fd = open(lock_path, O_WRONLY);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(pwrite(fd, text, strlen(text), at), (ssize_t) strlen(text));
-    ck_assert_int_eq(close(fd), 0);
+    ck_assert_int_eq(access(lock_path, F_OK), 0);
+    write_at(lock_path, at, text, strlen(text));
 }
 
 /* A process that claims `keys` keys, finishes the first one, and is killed. */
@@ -123,7 +101,7 @@ enum { LOG_LOSSES = sizeof log_losses / sizeof log_losses[0] };
 
 START_TEST(a_log_that_is_lost_after_a_kill_is_refused_with_74_until_it_is_back)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     run_and_kill(&options, 2);
     lock_says("state running");
     ck_assert_int_gt(size_of(log_path), 32);
@@ -148,7 +126,7 @@ END_TEST
 
 START_TEST(a_store_whose_log_is_lost_for_good_starts_once_its_lock_file_is_removed)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     store_close(fixture_open(&options));
     run_and_kill(&options, 2);
     ck_assert_int_eq(unlink(log_path), 0);
@@ -165,7 +143,7 @@ END_TEST
 
 START_TEST(a_log_that_is_removed_under_a_running_store_is_refused_with_74_at_the_next_start)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store *store = fixture_open(&options);
     (void) fixture_claim_now(store, "k", 1, 0);
     ck_assert_int_eq(store_idle(store), STORE_OK);
@@ -180,7 +158,7 @@ END_TEST
 
 START_TEST(a_log_that_stays_is_read_however_often_the_process_is_killed)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     run_and_kill(&options, 1);
     run_and_kill(&options, 0);
     run_and_kill(&options, 0);
@@ -212,7 +190,7 @@ enum { LOCK_STATES = sizeof lock_states / sizeof lock_states[0] };
 
 START_TEST(a_store_without_a_log_is_refused_only_when_it_was_running)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store *store = fixture_open(&options);
     struct store_found found = fixture_claim_now(store, "k", 1, 0);
     ck_assert_int_eq(fixture_finish_now(store, "k", &found, OUTCOME_COMPLETED), STORE_OK);
@@ -233,7 +211,7 @@ END_TEST
 START_TEST(a_close_whose_checkpoint_fails_leaves_the_log_and_says_so)
 {
     fault_vfs_install();
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store *store = fixture_open(&options);
     struct store_found found = fixture_claim_now(store, "k", 1, 0);
     ck_assert_int_eq(fixture_finish_now(store, "k", &found, OUTCOME_COMPLETED), STORE_OK);
@@ -255,7 +233,7 @@ END_TEST
 
 START_TEST(a_close_that_cannot_write_the_lock_file_leaves_the_log)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store *store = fixture_open(&options);
     struct store_found found = fixture_claim_now(store, "k", 1, 0);
     ck_assert_int_eq(fixture_finish_now(store, "k", &found, OUTCOME_COMPLETED), STORE_OK);
@@ -275,11 +253,11 @@ END_TEST
 
 START_TEST(a_start_that_is_refused_for_another_reason_leaves_the_log)
 {
-    struct store_options options = start(), other = options;
+    struct store_options options = begin(), other = options;
     run_and_kill(&options, 2);
     off_t size = size_of(log_path);
     other.identity.guard = VIEW("");
-    refused(&other);
+    refused(&other, 74);
     says("guard");
     ck_assert_int_eq(size_of(log_path), size);
     struct store *store = fixture_open(&options);
@@ -290,41 +268,6 @@ START_TEST(a_start_that_is_refused_for_another_reason_leaves_the_log)
 END_TEST
 
 /* --- a disk that is full --- */
-
-/* A small disk over the directory, in a name space of this test's process: it is gone with it, whatever happens. False
- * when this machine lets nobody mount. */
-static bool disk_mount(void)
-{
-    if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
-        mount("none", directory, "tmpfs", 0, "size=1m,mode=0700") == 0) {
-        return true;
-    }
-    FIGURE("store: a full disk needs root to mount one: not tried");
-    fixture_remove(directory);
-    return false;
-}
-
-static void disk_unmount(void)
-{
-    fixture_remove(directory);
-    ck_assert_int_eq(umount(directory), 0);
-    fixture_remove(directory);
-}
-
-static void disk_fill(void)
-{
-    static char block[4096];
-    int fd = open(aside, O_CREAT | O_WRONLY, 0600);
-    ck_assert_int_ge(fd, 0);
-    while (write(fd, block, sizeof block) > 0) {
-    }
-    ck_assert_int_eq(close(fd), 0);
-}
-
-static void disk_free(void)
-{
-    ck_assert_int_eq(unlink(aside), 0);
-}
 
 static enum store_result try_claim(struct store *store, const char *key)
 {
@@ -362,12 +305,12 @@ static void fill_store(const struct store_options *options)
 
 START_TEST(a_store_that_was_stopped_cleanly_starts_on_a_full_disk)
 {
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("1m")) {
         return;
     }
     fill_store(&options);
-    disk_fill();
+    small_disk_fill(directory);
     for (int i = 0; i < 2; i++) { /* once more, after it was closed without room */
         struct store *store = fixture_open(&options);
         lock_says("state stopped");
@@ -376,7 +319,7 @@ START_TEST(a_store_that_was_stopped_cleanly_starts_on_a_full_disk)
         fixture_advance(100);
     }
     struct store *store = fixture_open(&options);
-    disk_free();
+    small_disk_make_room(directory);
     fixture_advance(100);
     ck_assert_int_eq(try_claim(store, "new"), STORE_OK);
     lock_says("state running"); /* from the first commit on */
@@ -390,22 +333,22 @@ END_TEST
 
 START_TEST(a_store_that_was_closed_on_a_full_disk_starts_there)
 {
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("1m")) {
         return;
     }
     struct store *store = fixture_open(&options);
     struct store_found found = fixture_claim_now(store, "k-0", 1, 0);
     ck_assert_int_eq(fixture_finish_now(store, "k-0", &found, OUTCOME_COMPLETED), STORE_OK);
-    disk_fill();
+    small_disk_fill(directory);
     fixture_advance(100);
     store_close(store);
     FIGURE("store: closed on a full disk, the log keeps %lld bytes", (long long) size_of(log_path));
-    disk_fill(); /* what the close has freed */
+    small_disk_fill(directory); /* what the close has freed */
     fixture_advance(100);
     store = fixture_open(&options);
     goes_on_without_room(store);
-    disk_free();
+    small_disk_make_room(directory);
     fixture_advance(100);
     ck_assert_int_eq(try_claim(store, "new"), STORE_OK);
     store_close(store);
@@ -416,21 +359,21 @@ END_TEST
 
 START_TEST(commands_to_recover_on_a_full_disk_are_refused_with_74_until_there_is_room)
 {
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("1m")) {
         return;
     }
     run_and_kill(&options, 4);
-    disk_fill();
+    small_disk_fill(directory);
     for (int i = 0; i < 2; i++) {
-        refused(&options);
+        refused(&options, 74);
         says("the disk is full");
         says("(commands: 3)");
         says("no room to record as unknown");
         says("Free some space");
         says(directory);
     }
-    disk_free();
+    small_disk_make_room(directory);
     struct store *store = fixture_open(&options);
     ck_assert_uint_eq(store->info.recovered, 3);
     ck_assert_int_eq(fixture_state(store, "k-3"), RECORD_UNKNOWN);
@@ -441,18 +384,18 @@ END_TEST
 
 START_TEST(a_lock_file_that_finds_no_room_keeps_no_store_away_and_is_written_later)
 {
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("1m")) {
         return;
     }
     fill_store(&options);
-    disk_fill();
+    small_disk_fill(directory);
     ck_assert_int_eq(unlink(lock_path), 0);
-    disk_fill(); /* what that has freed */
+    small_disk_fill(directory); /* what that has freed */
     struct store *store = fixture_open(&options);
     ck_assert_int_eq(size_of(lock_path), 0);
     goes_on_without_room(store);
-    disk_free();
+    small_disk_make_room(directory);
     fixture_advance(100);
     ck_assert_int_eq(try_claim(store, "new"), STORE_OK);
     lock_says("state running");

@@ -1,16 +1,7 @@
 /* sqlite_outcome_test.c - an outcome on the disk: which tables hold it after each way through a record's life, that it is the same after a stop and
  * after a crash, that it is written once, and that a start knows what ran (schema/sqlite/0001, docs/contract.md 6.15). */
 #include "server/store/sqlite_store.h"
-#include "tests/store/store_fixture.h"
-
-static char directory[64], path[80];
-
-static struct store_options start(void)
-{
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    return fixture_options(path);
-}
+#include "tests/store/store_file.h"
 
 /* `crash`: as a killed process leaves it. */
 static struct store *reopen(struct store *store, const struct store_options *options, bool crash)

@@ -3,56 +3,24 @@
 #include "server/store/batch.h"
 #include "server/store/sqlite_store.h"
 #include "tests/store/fault_vfs.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
+#include "tests/support/small_disk.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 
 enum { KEPT = 512 * 1024, RUNNING = 6, BODY = 40 * 1024, CHURN = 100 };
 
-static char directory[64], path[80], reserve_path[96], ballast[96];
+static char reserve_path[96];
 static char body[BODY];
 
-static struct store_options start(void)
+static struct store_options begin(void)
 {
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
+    struct store_options options = start();
     (void) snprintf(reserve_path, sizeof reserve_path, "%s.reserve", path);
-    (void) snprintf(ballast, sizeof ballast, "%s/ballast", directory);
-    struct store_options options = fixture_options(path);
     options.reserve_bytes = KEPT;
     return options;
-}
-
-static bool disk_mount(void)
-{
-    if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0 &&
-        mount("none", directory, "tmpfs", 0, "size=16m,mode=0700") == 0) {
-        return true;
-    }
-    FIGURE("store: a full disk needs root to mount one: not tried");
-    fixture_remove(directory);
-    return false;
-}
-
-static void disk_unmount(void)
-{
-    fixture_remove(directory);
-    ck_assert_int_eq(umount(directory), 0);
-    fixture_remove(directory);
-}
-
-static void disk_fill(void)
-{
-    static const char block[4096];
-    int fd = open(ballast, O_CREAT | O_WRONLY | O_APPEND, 0600);
-    ck_assert_int_ge(fd, 0);
-    while (write(fd, block, sizeof block) > 0) {
-    }
-    ck_assert_int_eq(close(fd), 0);
 }
 
 /* Bytes of the disk that the file takes up; -1: it is not there. */
@@ -108,19 +76,19 @@ static void fill_up(struct store *store)
 {
     struct store_found found;
     enum store_result result = STORE_OK;
-    disk_fill();
+    small_disk_fill(directory);
     for (int i = 0; i < 1000 && result == STORE_OK; i++) {
         result = run_claim(store, key_of("last", i), &found);
     }
     ck_assert_int_eq(result, STORE_FULL);
-    disk_fill();
+    small_disk_fill(directory);
 }
 
 START_TEST(on_a_full_disk_every_running_command_has_its_outcome_recorded_and_none_is_claimed)
 {
     struct store_found found[RUNNING], fresh;
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("16m")) {
         return;
     }
     struct store *store = fixture_open(&options);
@@ -137,7 +105,7 @@ START_TEST(on_a_full_disk_every_running_command_has_its_outcome_recorded_and_non
     ck_assert(!fresh.claimed);
     ck_assert_int_eq(store_idle(store), STORE_OK);
     ck_assert(!store_takes_claims(store));
-    ck_assert_int_eq(unlink(ballast), 0);
+    small_disk_make_room(directory);
     fixture_advance(2000);
     ck_assert_int_eq(store_idle(store), STORE_OK);
     ck_assert(store_takes_claims(store));
@@ -159,8 +127,8 @@ END_TEST
 START_TEST(a_crash_on_a_full_disk_is_recovered_in_the_room_that_is_kept)
 {
     struct store_found found[RUNNING];
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("16m")) {
         return;
     }
     struct store *store = fixture_open(&options);
@@ -168,7 +136,7 @@ START_TEST(a_crash_on_a_full_disk_is_recovered_in_the_room_that_is_kept)
     fill_up(store);
     store->down = true;
     store_close(store);
-    disk_fill();
+    small_disk_fill(directory);
     store = fixture_open(&options);
     ck_assert_uint_ge(store->info.recovered, RUNNING);
     ck_assert(!store_takes_claims(store));
@@ -185,8 +153,8 @@ START_TEST(a_crash_on_a_full_disk_is_recovered_in_the_room_of_another_setting)
 {
     static const int64_t wanted[] = { 2 * KEPT, KEPT / 2, 0 };
     struct store_found found[RUNNING];
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("16m")) {
         return;
     }
     struct store *store = fixture_open(&options);
@@ -194,7 +162,7 @@ START_TEST(a_crash_on_a_full_disk_is_recovered_in_the_room_of_another_setting)
     fill_up(store);
     store->down = true;
     store_close(store);
-    disk_fill();
+    small_disk_fill(directory);
     options.reserve_bytes = wanted[_i];
     store = fixture_open(&options);
     ck_assert_uint_ge(store->info.recovered, RUNNING);
@@ -211,11 +179,11 @@ END_TEST
 START_TEST(on_a_full_disk_a_damaged_row_keeps_no_outcome_out_of_the_room_that_is_kept)
 {
     struct store_found found[RUNNING];
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store_task outcome = { .kind = STORE_TASK_FINISH }, claim = { .kind = STORE_TASK_CLAIM };
     struct store_batch batch;
     bool wrote;
-    if (!disk_mount()) {
+    if (!disk_mount("16m")) {
         return;
     }
     struct store *store = fixture_open(&options);
@@ -266,8 +234,8 @@ static struct store *churned(const struct store_options *options)
 START_TEST(room_that_expired_answers_have_left_becomes_the_room_that_is_kept)
 {
     struct store_found found[RUNNING];
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("16m")) {
         return;
     }
     struct store *store = churned(&options);
@@ -299,8 +267,8 @@ START_TEST(a_clean_up_on_a_full_disk_leaves_the_room_to_outcomes)
     struct store_found found[RUNNING], fresh;
     struct store_sweep sweep = { .limit = 50 };
     unsigned swept = 0;
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("16m")) {
         return;
     }
     struct store *store = fixture_open(&options);
@@ -343,8 +311,8 @@ END_TEST
 START_TEST(room_that_the_log_of_a_crash_takes_up_becomes_the_room_that_is_kept)
 {
     struct store_found found[RUNNING];
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("16m")) {
         return;
     }
     struct store *store = churned(&options);
@@ -358,7 +326,7 @@ START_TEST(room_that_the_log_of_a_crash_takes_up_becomes_the_room_that_is_kept)
     store = fixture_open(&options); /* what the last claims left running */
     store->down = true;
     store_close(store);
-    disk_fill();
+    small_disk_fill(directory);
     options.reserve_bytes = KEPT / 4;
     store = fixture_open(&options);
     ck_assert(!store_takes_claims(store));
@@ -386,8 +354,8 @@ START_TEST(a_log_that_is_lost_after_a_kill_while_it_was_emptied_is_noticed_or_no
     struct buf error;
     char room[1024], log_path[96];
     int status, exit_code = 0;
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("16m")) {
         return;
     }
     fault_vfs_install();
@@ -411,6 +379,8 @@ START_TEST(a_log_that_is_lost_after_a_kill_while_it_was_emptied_is_noticed_or_no
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     ck_assert_int_eq(unlink(log_path), 0);
+    char ballast[96];
+    (void) snprintf(ballast, sizeof ballast, "%s/ballast", directory);
     (void) unlink(ballast);
     buf_init(&error, sizeof room);
     struct store *store = store_open_sqlite(&options, &error, &exit_code);
@@ -428,8 +398,8 @@ END_TEST
 START_TEST(a_store_that_finds_no_room_to_keep_opens_and_claims_nothing_until_there_is_some)
 {
     struct store_found found;
-    struct store_options options = start();
-    if (!disk_mount()) {
+    struct store_options options = begin();
+    if (!disk_mount("16m")) {
         return;
     }
     options.reserve_bytes = 0;

@@ -2,24 +2,14 @@
  * agree with the table, and a store that cannot be opened is refused with its reason and opens the next time (docs/contract.md 11.4). */
 #include "server/store/sqlite_store.h"
 #include "tests/store/fault_statement.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
 
 enum { STEPS_MAX = 200 };
 
-static char directory[64], path[80];
-
-static struct store_options start(void)
+static struct store_options begin(void)
 {
     fault_statement_install();
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    return fixture_options(path);
-}
-
-static void crash(struct store *store)
-{
-    store->down = true;
-    store_close(store);
+    return start();
 }
 
 static void remove_store(void)
@@ -181,7 +171,7 @@ static enum store_result run_deed(struct store *store, const struct deed *deed)
 START_TEST(any_statement_of_an_operation_may_fail_and_then_nothing_of_it_is_there)
 {
     const struct deed *deed = &deeds[_i];
-    struct store_options options = start();
+    struct store_options options = begin();
     unsigned step = 0, failed = 0, uncertain = 0;
     for (bool met = true; met;) {
         ck_assert_uint_lt(++step, STEPS_MAX);
@@ -219,7 +209,7 @@ END_TEST
 /* As without memory: until there is some again the transaction stays open, and what it wrote may be seen by nobody. */
 START_TEST(a_rollback_that_fails_is_made_up_for_by_the_next_transaction)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store *store = fixture_open(&options);
     struct sqlite_store *sqlite = sqlite_store_of(store);
     struct store_claim asked = fixture_claim("k", 1, 1);
@@ -282,7 +272,7 @@ static void expect_settings(struct store *store, const char *what, unsigned step
 START_TEST(any_statement_of_an_opening_may_fail_and_then_it_is_refused_with_its_reason_and_opens_the_next_time)
 {
     const struct opening_row *row = &opening_rows[_i];
-    struct store_options options = start();
+    struct store_options options = begin();
     unsigned step = 0, refused = 0;
     for (bool met = true; met;) {
         struct buf error;

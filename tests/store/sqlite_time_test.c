@@ -1,16 +1,7 @@
 /* sqlite_time_test.c - store time over restarts with wall clocks that go wrong and right again (docs/contract.md 9.8), and what is told of the
- * window of remembered keys by it. The usual restarts: sqlite_open_test.c. */
+ * window of remembered keys by it. The usual restarts: sqlite_restart_test.c. */
 #include "server/store/sqlite_store.h"
-#include "tests/store/store_fixture.h"
-
-static char directory[64], path[80];
-
-static struct store_options start(void)
-{
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    return fixture_options(path);
-}
+#include "tests/store/store_file.h"
 
 /* One start after the other, each found by such a wall clock; then a second goes by for both clocks. max_downtime is 100000. */
 START_TEST(store_time_counts_what_goes_by_and_not_what_a_wrong_clock_catches_up)

@@ -188,6 +188,16 @@ static inline struct store_found fixture_look_up(struct store *store, const char
     return found;
 }
 
+static inline struct store_found fixture_look_up_id(struct store *store, struct view tenant,
+                                                    const uint8_t id[COMMAND_ID_BYTES])
+{
+    struct store_found found;
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_look_up_id(store, tenant, id, &found), STORE_OK);
+    ck_assert_int_eq(store_commit(store), STORE_OK);
+    return found;
+}
+
 /* The state that counts now. */
 static inline enum record_state fixture_state(struct store *store, const char *key)
 {

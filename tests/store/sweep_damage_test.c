@@ -1,18 +1,16 @@
 /* sweep_damage_test.c - the clean-up meets a row that it cannot take, or a part of the file that it cannot read: told once, stepped over, left as it is,
  * and everything else is cleaned up (docs/contract.md 9.7). */
 #include "server/store/sqlite_store.h"
-#include "tests/store/store_fixture.h"
+#include "tests/store/store_file.h"
 
 #include <fcntl.h>
 
-static char directory[64], path[80], log_path[80];
+static char log_path[96];
 
-static struct store_options start(void)
+static struct store_options begin(void)
 {
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
+    struct store_options options = start();
     (void) snprintf(log_path, sizeof log_path, "%s/log", directory);
-    struct store_options options = fixture_options(path);
     int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(dup2(fd, STDERR_FILENO), STDERR_FILENO);
@@ -104,7 +102,7 @@ static void expect_stepped_over(struct store *store, const struct damage *damage
 
 START_TEST(a_damaged_row_is_told_once_and_stepped_over_and_the_rest_is_swept)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store *store = fixture_open(&options);
     complete(store, "bad"); /* the oldest */
     complete(store, "a");
@@ -154,7 +152,7 @@ enum { MANY = 100, MANY_TOLD = 64 };
 
 START_TEST(many_damaged_rows_are_not_told_without_end)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store *store = fixture_open(&options);
     for (int i = 0; i < MANY; i++) {
         char key[16];
@@ -205,7 +203,7 @@ static void spoil_page_of(struct store *store, const char *key)
 
 START_TEST(rows_that_the_file_cannot_give_are_told_once_and_the_other_blocks_are_swept)
 {
-    struct store_options options = start();
+    struct store_options options = begin();
     struct store *store = fixture_open(&options);
     for (int i = 1; i <= KEYS; i++) {
         char key[16];

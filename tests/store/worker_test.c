@@ -4,8 +4,6 @@
 #include "tests/store/gate_store.h"
 #include "tests/store/store_fixture.h"
 
-#include <pthread.h>
-
 /* --- tasks --- */
 
 enum { TASKS_MAX = 300 };
@@ -419,90 +417,6 @@ START_TEST(stop_finishes_what_is_queued)
 }
 END_TEST
 
-/* --- several threads, a real database --- */
-
-enum { CLIENTS = 3, ROUNDS = 200 };
-
-struct client {
-    pthread_t thread;
-    struct loop *loop;
-    struct store_worker *worker;
-    struct store_task task;
-    int number, round, claimed;
-    bool finishing;
-    char key[24];
-};
-
-static void client_next(struct client *client);
-
-static void client_done(struct store_task *task)
-{
-    struct client *client = (struct client *) (void *) ((char *) task - offsetof(struct client, task));
-    if (task->result != STORE_OK) {
-        abort();
-    }
-    if (!client->finishing && task->found.claimed) {
-        client->claimed++;
-        client->finishing = true;
-        task->kind = STORE_TASK_FINISH;
-        task->finish = fixture_finish(client->key, &task->found, OUTCOME_COMPLETED);
-        (void) store_worker_submit(client->worker, task);
-        return;
-    }
-    fixture_found_free(&task->found);
-    client->finishing = false;
-    client_next(client);
-}
-
-static void client_next(struct client *client)
-{
-    if (client->round == ROUNDS) {
-        loop_stop(client->loop);
-        return;
-    }
-    /* All clients claim the same keys: exactly one may win each. */
-    (void) snprintf(client->key, sizeof client->key, "shared-%d", client->round++);
-    client->task = (struct store_task){ .kind = STORE_TASK_CLAIM, .home = client->loop, .done = client_done };
-    client->task.claim = fixture_claim(client->key, 1, 0);
-    if (!store_worker_submit(client->worker, &client->task)) {
-        abort();
-    }
-}
-
-static void *client_main(void *context)
-{
-    struct client *client = context;
-    client_next(client);
-    loop_run(client->loop);
-    return NULL;
-}
-
-START_TEST(of_several_threads_that_claim_the_same_keys_one_wins_each)
-{
-    char directory[64], path[80];
-    fixture_directory(directory, NULL);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    struct store_options options = fixture_options(path);
-    struct store_worker *worker = start(fixture_open(&options), 10, 10);
-    struct client clients[CLIENTS];
-    int claimed = 0;
-    memset(clients, 0, sizeof clients);
-    for (int i = 0; i < CLIENTS; i++) {
-        clients[i].loop = loop_new();
-        clients[i].worker = worker;
-        ck_assert_int_eq(pthread_create(&clients[i].thread, NULL, client_main, &clients[i]), 0);
-    }
-    for (int i = 0; i < CLIENTS; i++) {
-        ck_assert_int_eq(pthread_join(clients[i].thread, NULL), 0);
-        claimed += clients[i].claimed;
-        loop_free(clients[i].loop);
-    }
-    ck_assert_int_eq(claimed, ROUNDS);
-    stop(worker);
-    fixture_remove(directory);
-}
-END_TEST
-
 SUITE(store_worker)
 {
     Suite *suite = suite_create("store/worker");
@@ -515,6 +429,5 @@ SUITE(store_worker)
     CASE(suite, a_probe_is_a_commit_that_counts_as_one);
     CASE(suite, expired_records_are_swept_between_batches_until_none_is_left);
     CASE(suite, stop_finishes_what_is_queued);
-    CASE(suite, of_several_threads_that_claim_the_same_keys_one_wins_each);
     return suite;
 }

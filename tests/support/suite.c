@@ -75,6 +75,13 @@ int suite_slowness(void)
     return factor >= 1 && factor <= 100 ? (int) factor : 1;
 }
 
+int64_t suite_now_ms(void)
+{
+    struct timespec now;
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 const char *suite_out(void)
 {
     const char *out = getenv("TEST_OUT");

@@ -12,6 +12,7 @@
 #define NONBIS_TESTS_SUITE_H
 
 #include <check.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,8 @@ unsigned suite_random_below(struct suite_random *random, unsigned bound); /* 0 .
 /* How many times slower than usual everything is (TEST_SLOWNESS; 1): under valgrind, which tools/run-valgrind says. Deadlines of tests, and durations
  * that a test gives the server to be quick in, are multiplied by it. */
 int suite_slowness(void);
+
+int64_t suite_now_ms(void); /* CLOCK_MONOTONIC */
 
 /* Where the programs under test were built ("build"). */
 const char *suite_out(void);

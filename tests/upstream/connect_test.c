@@ -1,5 +1,6 @@
 /* connect_test.c - making connections: what counts as "not sent", names, Unix sockets, TLS that fails, proxies of the environment,
  * and many at once. Names with several addresses: names_test.c. */
+#include "tests/peer/words.h"
 #include "tests/upstream/probe.h"
 #include "tests/upstream/resolver.h"
 
@@ -8,11 +9,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
-    }
 
 static void expect_not_sent(struct probe *probe, struct probe_call *call, const char *says)
 {

@@ -1,5 +1,6 @@
 /* exchange_test.c - one call on a fresh connection against everything that a handler or a network can do to it: the rows of
  * docs/contract.md section 6. Each row runs with a request body and with an empty one. */
+#include "tests/peer/words.h"
 #include "tests/upstream/probe.h"
 
 enum { STEPS_MAX = 6 };
@@ -17,10 +18,6 @@ struct row {
 #define SEND(text)                                                                                                     \
     {                                                                                                                  \
         PEER_SEND, text, 0                                                                                             \
-    }
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
     }
 #define OK "HTTP/1.1 200 OK\r\n"
 

@@ -1,4 +1,5 @@
 /* kept_test.c - when a connection is used again and when not (docs/contract.md section 6, docs/facts.md 45). */
+#include "tests/peer/words.h"
 #include "tests/upstream/probe.h"
 
 #define KEYED(key) "POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: " key "\r\nContent-Length: 4\r\n\r\nbody"
@@ -6,10 +7,6 @@
 #define SEND(text)                                                                                                     \
     {                                                                                                                  \
         PEER_SEND, text, 0                                                                                             \
-    }
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
     }
 
 static const struct peer_step number[] = { DO(PEER_BODY), DO(PEER_NUMBER), PEER_END };

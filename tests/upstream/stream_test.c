@@ -1,4 +1,5 @@
 /* stream_test.c - bodies that flow: uploads, early answers, back-pressure in both directions, and giving up in every phase. */
+#include "tests/peer/words.h"
 #include "tests/upstream/probe.h"
 
 #include <sys/resource.h>
@@ -6,10 +7,6 @@
 #define SEND(text)                                                                                                     \
     {                                                                                                                  \
         PEER_SEND, text, 0                                                                                             \
-    }
-#define DO(step)                                                                                                       \
-    {                                                                                                                  \
-        step, NULL, 0                                                                                                  \
     }
 #define OK_5 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
 

@@ -5,7 +5,7 @@
 #include "tests/proof/faults/plan.h"
 #include "tests/proof/faults/shop.h"
 #include "tests/proof/faults/size.h"
-#include "tests/proof/faults/small_disk.h"
+#include "tests/support/small_disk.h"
 
 #include <errno.h>
 
@@ -118,7 +118,7 @@ START_TEST(on_a_full_disk_replays_and_queries_go_on_and_with_room_all_goes_on)
         return;
     }
     shop_open(shop);
-    const char *kind = small_disk_mount(shop->folder);
+    const char *kind = small_disk_open_any(shop->folder);
     ck_assert_ptr_nonnull(kind);
     for (unsigned round = 0; round < faults_size.disk_rounds; round++) {
         unsigned first = shop->count;

@@ -4,7 +4,7 @@
 #include "tests/proof/faults/shim.h"
 #include "tests/proof/faults/shop.h"
 #include "tests/proof/faults/size.h"
-#include "tests/proof/faults/small_disk.h"
+#include "tests/support/small_disk.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -62,7 +62,7 @@ static bool cut_at_sync(struct cuts *cuts, unsigned nth, bool behind, enum power
     int exit_code;
     shop_open(&shop);
     shop.more = keeps;
-    ck_assert_ptr_nonnull(small_disk_mount(shop.folder));
+    ck_assert_ptr_nonnull(small_disk_open_any(shop.folder));
     power_begin(&power, shop.folder, false);
     (void) snprintf(armed, sizeof armed, "%s.armed", shop.folder);
     (void) snprintf(at, sizeof at, "%u%s", nth, behind ? "+" : "");

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CLIENTS = 6, COPIES_MAX = 8, ANSWERS_MAX = 80, PATH_ROOM = 700, EXIT_STORE = 74 };
@@ -62,13 +61,6 @@ struct copies {
     char paths[COPIES_MAX][PATH_ROOM];
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* --- making them --- */
 
 static void make_copy(struct copies *copies)
@@ -80,7 +72,7 @@ static void make_copy(struct copies *copies)
     (void) snprintf(into, sizeof into, "VACUUM INTO '%s.stolen-%u'", trial->store, i);
     copies->locked_out += run_sql(trial->store, into) == SQLITE_BUSY;
     trial_stop_process(&trial->nonbis);
-    copies->made_at[i] = now_ns();
+    copies->made_at[i] = trial_now_ns();
     copy_store(trial->store, copies->paths[i]);
     daemon_signal(&trial->nonbis, SIGCONT);
     trial_met(trial, "copied");

@@ -3,7 +3,6 @@
 #include "tests/proof/runs/trial.h"
 
 #include <signal.h>
-#include <time.h>
 
 enum { RUNNING_MAX = 128, WAITERS_MAX = 32 };
 
@@ -42,13 +41,6 @@ void run_client_gone(unsigned times)
     trial_end(&trial);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Waiters repeat the first of the commands that run. */
 void run_drain(unsigned running, unsigned waiters)
 {
@@ -74,7 +66,7 @@ void run_drain(unsigned running, unsigned waiters)
     ck_assert(trial_tell_oracle(&trial, "GET", target));
     trial_crowd_begin(&waiting, &trial, intents + running, told + running, waiters);
     ck_assert(daemon_wait_logged_times(&trial.nonbis, "waits for the end", (int) waiters));
-    int64_t start = now_ms();
+    int64_t start = suite_now_ms();
     daemon_signal(&trial.nonbis, SIGTERM);
     ck_assert(daemon_wait_logged(&trial.nonbis, "drain"));
     trial_met(&trial, "drain");
@@ -82,7 +74,7 @@ void run_drain(unsigned running, unsigned waiters)
     trial_crowd_end(&crowd);
     trial_crowd_end(&waiting);
     int exit_code = daemon_wait(&trial.nonbis);
-    int64_t took = now_ms() - start;
+    int64_t took = suite_now_ms() - start;
     for (unsigned i = 0; i < running + waiters; i++) {
         finished += i < running && strcmp(told[i].word, "executed") == 0;
         unknown += strcmp(told[i].word, "unknown") == 0;

@@ -7,7 +7,6 @@
 #include "tests/support/exposition.h"
 
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -42,13 +41,6 @@ struct load {
     double goodput;             /* a second, behind the ramp */
     int running_max, queue_max; /* as /metrics told them */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void *sender_run(void *context)
 {
@@ -112,7 +104,7 @@ static void make_due(struct load *load, double per_tick, unsigned ticks)
         passed += more;
         pthread_mutex_lock(&load->lock);
         unsigned due = load->closed ? COMMANDS_MAX : (unsigned) (per_tick * (double) passed);
-        int64_t now = now_ns();
+        int64_t now = trial_now_ns();
         for (; load->due < due && load->due < COMMANDS_MAX; load->due++) {
             load->due_at[load->due] = now;
         }
@@ -137,8 +129,8 @@ static void run_load(struct load *load, double per_tick)
     int senders = load->closed ? RUNNING_MAX : SENDERS;
     pthread_mutex_init(&load->lock, NULL);
     pthread_cond_init(&load->changed, NULL);
-    load->measured_from = now_ns() + RAMP_MS * 1000000LL;
-    load->measured_until = now_ns() + SPELL_MS * 1000000LL;
+    load->measured_from = trial_now_ns() + RAMP_MS * 1000000LL;
+    load->measured_until = trial_now_ns() + SPELL_MS * 1000000LL;
     for (int i = 0; i < senders; i++) {
         pthread_create(&threads[i], NULL, sender_run, load);
     }

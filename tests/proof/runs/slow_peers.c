@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -22,13 +21,6 @@ enum {
     TIMED_MAX = 20000,
     REPEATS = 4
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t) now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int deadline_ms(void)
 {
@@ -57,7 +49,7 @@ static void crowd_join(struct slow_crowd *crowd, unsigned i)
     int fd = http_connect(crowd->trial->address);
     ck_assert_int_ge(fd, 0);
     crowd->fds[i] = (struct pollfd){ .fd = fd, .events = POLLIN };
-    crowd->began_ms[i] = now_ms();
+    crowd->began_ms[i] = suite_now_ms();
     ck_assert(i % 2 == 0 ? http_send(fd, head, sizeof head - 1) : http_send(fd, whole, strlen(whole)));
     crowd->open++;
 }
@@ -66,7 +58,7 @@ static void crowd_join(struct slow_crowd *crowd, unsigned i)
 static void crowd_hear(struct slow_crowd *crowd, unsigned i)
 {
     char byte;
-    int64_t took_ms = now_ms() - crowd->began_ms[i];
+    int64_t took_ms = suite_now_ms() - crowd->began_ms[i];
     ssize_t got = recv(crowd->fds[i].fd, &byte, 1, MSG_DONTWAIT);
     if (got < 0 && errno == EAGAIN) {
         return;
@@ -84,16 +76,16 @@ static void crowd_hear(struct slow_crowd *crowd, unsigned i)
 static void *crowd_run(void *context)
 {
     struct slow_crowd *crowd = context;
-    int64_t next_ms = now_ms();
+    int64_t next_ms = suite_now_ms();
     while (crowd->open > 0) {
-        int64_t left_ms = next_ms - now_ms();
+        int64_t left_ms = next_ms - suite_now_ms();
         if (left_ms <= 0) {
             for (unsigned i = 0; i < crowd->count; i++) {
                 if (crowd->fds[i].fd >= 0) {
                     (void) send(crowd->fds[i].fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
                 }
             }
-            next_ms = now_ms() + BYTE_MS;
+            next_ms = suite_now_ms() + BYTE_MS;
             left_ms = BYTE_MS;
         }
         if (poll(crowd->fds, crowd->count, (int) left_ms) <= 0) {

@@ -1,7 +1,6 @@
-/* trial.c - see trial.h. */
+/* trial.c - see trial.h: its processes, what its clients ask, faults and waits. Its end: trial_end.c. */
 #include "tests/proof/runs/trial.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -9,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ARGUMENTS_MAX = 32, SETTLERS = 8, LEDGER_MAX = 64 * 1024 * 1024 };
+enum { ARGUMENTS_MAX = 32 };
 
-static int64_t now_ns(void)
+int64_t trial_now_ns(void)
 {
     struct timespec now;
     (void) clock_gettime(CLOCK_MONOTONIC, &now);
@@ -134,6 +133,16 @@ static void note_answer(struct history_event *event, const struct http_answer *a
     }
 }
 
+/* Only what is whole was heard. */
+static void hear(struct history_event *event, struct http_answer *answer)
+{
+    if (answer->status != 0 && answer->whole) {
+        note_answer(event, answer);
+        event->to = trial_now_ns();
+    }
+    http_answer_free(answer);
+}
+
 /* Writes an event down, whole. */
 static bool write_down(struct trial *trial, const struct history_event *event, struct history_event *told)
 {
@@ -158,7 +167,7 @@ static void begin(struct trial *trial, struct history_event *event, char address
     }
     pthread_mutex_unlock(&trial->lock);
     event->to = HISTORY_NEVER;
-    event->from = now_ns();
+    event->from = trial_now_ns();
 }
 
 static void write_request(const struct intent *intent, struct history_event *event, struct buf *out)
@@ -191,11 +200,7 @@ bool trial_attempt(struct trial *trial, const struct intent *intent, struct hist
     int fd = http_connect(address);
     if (fd >= 0 && http_send(fd, request.ptr, request.len)) {
         struct http_answer answer = http_receive(fd, false, NULL);
-        if (answer.status != 0 && answer.whole) {
-            note_answer(&event, &answer);
-            event.to = now_ns();
-        }
-        http_answer_free(&answer);
+        hear(&event, &answer);
     }
     if (fd >= 0) {
         close(fd);
@@ -256,11 +261,7 @@ bool trial_attempt_slowly(struct trial *trial, const struct intent *intent, int 
     int fd = http_connect(address);
     if (fd >= 0 && send_slowly(fd, buf_view(&request), byte_ms)) {
         struct http_answer answer = receive_slowly(fd, byte_ms);
-        if (answer.status != 0 && answer.whole) {
-            note_answer(&event, &answer);
-            event.to = now_ns();
-        }
-        http_answer_free(&answer);
+        hear(&event, &answer);
     }
     if (fd >= 0) {
         close(fd);
@@ -304,11 +305,7 @@ static bool ask(struct trial *trial, struct history_event *event, const char *me
     (void) snprintf(fields, sizeof fields, "X-Tenant: %s\r\nIdempotency-Key: %s\r\n", event->tenant, event->key);
     bool voids = event->kind == HISTORY_VOID;
     struct http_answer answer = http_request(address, method, target, fields, voids ? "" : NULL);
-    if (answer.status != 0 && answer.whole) {
-        note_answer(event, &answer);
-        event->to = now_ns();
-    }
-    http_answer_free(&answer);
+    hear(event, &answer);
     return write_down(trial, event, told);
 }
 
@@ -389,126 +386,4 @@ void trial_wait_answered(struct trial *trial, unsigned answered)
         pthread_cond_wait(&trial->changed, &trial->lock);
     }
     pthread_mutex_unlock(&trial->lock);
-}
-
-/* --- the end --- */
-
-struct settling {
-    struct trial *trial;
-    struct intent *intents;
-    size_t count, next;
-};
-
-static void *settle_run(void *context)
-{
-    struct settling *settling = context;
-    for (;;) {
-        pthread_mutex_lock(&settling->trial->lock);
-        size_t i = settling->next++;
-        pthread_mutex_unlock(&settling->trial->lock);
-        if (i >= settling->count) {
-            return NULL;
-        }
-        const struct intent *intent = &settling->intents[i];
-        (void) trial_attempt(settling->trial, intent, NULL);
-        (void) trial_ask(settling->trial, intent->tenant, intent->key, NULL);
-    }
-}
-
-static int compare_intents(const void *a, const void *b)
-{
-    const struct intent *left = a, *right = b;
-    int order = strcmp(left->tenant, right->tenant);
-    return order != 0 ? order : strcmp(left->key, right->key);
-}
-
-/* Every command of the history once. */
-static void list_commands(const struct history *history, struct settling *settling)
-{
-    settling->intents = calloc(history->count + 1, sizeof *settling->intents);
-    size_t count = 0;
-    for (size_t i = 0; i < history->count; i++) {
-        const struct history_event *event = &history->events[i];
-        if (event->kind == HISTORY_ATTEMPT || event->kind == HISTORY_VOID) {
-            struct intent *intent = &settling->intents[count++];
-            (void) snprintf(intent->tenant, sizeof intent->tenant, "%s", event->tenant);
-            (void) snprintf(intent->key, sizeof intent->key, "%s", event->key);
-            intent->amount = 1;
-            intent->fields = "Prefer: wait=10\r\n"; /* what still runs has ended when the status is asked */
-        }
-    }
-    qsort(settling->intents, count, sizeof *settling->intents, compare_intents);
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || compare_intents(&settling->intents[i], &settling->intents[i - 1]) != 0) {
-            settling->intents[settling->count++] = settling->intents[i];
-        }
-    }
-}
-
-void trial_settle(struct trial *trial)
-{
-    struct settling settling = { .trial = trial };
-    pthread_t threads[SETTLERS];
-    struct history_event quiet = { .kind = HISTORY_QUIET };
-    quiet.from = quiet.to = now_ns();
-    list_commands(&trial->history, &settling);
-    *history_add(&trial->history, HISTORY_QUIET) = quiet;
-    for (int i = 0; i < SETTLERS; i++) {
-        pthread_create(&threads[i], NULL, settle_run, &settling);
-    }
-    for (int i = 0; i < SETTLERS; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    free(settling.intents);
-}
-
-static void read_ledger(struct trial *trial)
-{
-    char *text = malloc(LEDGER_MAX);
-    int fd = open(trial->ledger, O_RDONLY | O_CLOEXEC);
-    size_t len = 0;
-    for (ssize_t got; fd >= 0 && (got = read(fd, text + len, LEDGER_MAX - len)) > 0;) {
-        len += (size_t) got;
-    }
-    ck_assert(fd >= 0 && len < LEDGER_MAX);
-    close(fd);
-    size_t wrong = history_read(&trial->history, view_make(text, len));
-    ck_assert_msg(wrong == 0, "line %zu of %s is not understood", wrong, trial->ledger);
-    free(text);
-}
-
-static void keep_history(const struct trial *trial, char path[700])
-{
-    struct buf text;
-    buf_init(&text, LEDGER_MAX);
-    for (size_t i = 0; i < trial->history.count; i++) {
-        history_write_event(&trial->history.events[i], &text);
-    }
-    (void) snprintf(path, 700, "%s/%s.history", daemon_folder(), trial->name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    ck_assert(fd >= 0 && !text.failed && write(fd, text.ptr, text.len) == (ssize_t) text.len);
-    close(fd);
-    buf_fini(&text);
-}
-
-void trial_check(struct trial *trial, struct checker_report *report)
-{
-    struct buf told;
-    char path[700];
-    buf_init(&told, 64 * 1024);
-    read_ledger(trial);
-    keep_history(trial, path);
-    checker_run(&trial->history, 0, report);
-    checker_write(report, &told);
-    ck_assert_msg(report->faults_all == 0, "%s seed=%u: %.*sThe history is %s", trial->name, trial->seed,
-                  (int) told.len, told.ptr, path);
-    buf_fini(&told);
-}
-
-void trial_forget(struct trial *trial)
-{
-    history_fini(&trial->history);
-    history_init(&trial->history);
-    trial->first_key = ++trial->newest_key;
-    ck_assert_int_eq(truncate(trial->ledger, 0), 0); /* the oracle appends */
 }

@@ -34,6 +34,7 @@ struct intent {
     const char *fields; /* more lines, or NULL */
 };
 
+int64_t trial_now_ns(void); /* the time of all events of a history: CLOCK_MONOTONIC */
 void trial_open(struct trial *trial, const char *name, unsigned seed, const char *const *settings);
 /* Starts nonbisd on the trial's store; `crash_at` NULL: the product itself, else build/nonbisd-crashing ("P3:7"). */
 void trial_start(struct trial *trial, const char *crash_at);

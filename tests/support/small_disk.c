@@ -1,12 +1,14 @@
 /* small_disk.c - see small_disk.h. */
-#include "tests/proof/faults/small_disk.h"
+#include "tests/support/small_disk.h"
 
 #include "tests/support/suite.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,19 @@ bool small_disk_allowed(void)
     return false;
 }
 
+bool small_disk_open(const char *folder, const char *size)
+{
+    char options[64];
+    if (!small_disk_allowed()) {
+        return false;
+    }
+    (void) snprintf(options, sizeof options, "size=%s,mode=0700", size);
+    ck_assert(mkdir(folder, 0700) == 0 || errno == EEXIST);
+    ck_assert_msg(mount("tmpfs", folder, "tmpfs", 0, options) == 0, "no file system of %s can be mounted at %s: %s",
+                  size, folder, strerror(errno));
+    return true;
+}
+
 /* A tool of the system, silently: whether it did it. */
 static bool run(char *const *argv)
 {
@@ -37,7 +52,7 @@ static bool run(char *const *argv)
     return started && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-const char *small_disk_mount(const char *folder)
+const char *small_disk_open_any(const char *folder)
 {
     char image[PATH_ROOM], at[PATH_ROOM];
     (void) snprintf(image, sizeof image, "%s.ext4", folder);
@@ -80,8 +95,8 @@ void small_disk_make_room(const char *folder)
     (void) snprintf(path, sizeof path, "%s/ballast", folder);
     ck_assert_int_eq(unlink(path), 0);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_eq(syncfs(fd),
-                     0); /* a journalled file system gives freed blocks out again when its journal was written */
+    /* A journalled file system gives freed blocks out again when its journal was written. */
+    ck_assert_int_eq(syncfs(fd), 0);
     close(fd);
 }
 
