@@ -2,6 +2,7 @@
 #include "server/base/clock.h"
 #include "server/base/memory.h"
 #include "server/base/process.h"
+#include "server/base/supervisor.h"
 #include "server/digest/digest.h"
 #include "server/flow/health.h"
 #include "server/flow/itself.h"
@@ -323,6 +324,7 @@ static int serve(struct server *server, struct buf *error)
         stop_own(&server->stop, server->data_acceptor, server->admin_acceptor, server->admin);
         reserve_descriptors(&server->settings);
         say_started(server);
+        supervisor_tell_ready(); /* who connects from now on waits in the listeners' queue at most */
         shards_run(&server->shards);
         exit_code = server->stop.exit_code;
         log_message(LOG_INFO, "exit", "code %d", exit_code);

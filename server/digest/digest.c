@@ -81,6 +81,19 @@ void digest_keyed_short(const uint8_t key[DIGEST_KEY_BYTES], const struct view *
     }
 }
 
+void digest_log_name(const uint8_t key[DIGEST_KEY_BYTES], struct view tenant, struct view idempotency_key,
+                     char out[DIGEST_LOG_NAME_BYTES])
+{
+    static const char digits[] = "0123456789abcdef";
+    uint8_t digest[DIGEST_SHORT_BYTES];
+    const struct view parts[] = { VIEW("log"), tenant, idempotency_key };
+    digest_keyed(key, parts, 3, digest, sizeof digest);
+    for (size_t i = 0; i < DIGEST_LOG_NAME_BYTES - 1; i++) {
+        out[i] = digits[i % 2 == 0 ? digest[i / 2] >> 4 : digest[i / 2] & 15];
+    }
+    out[DIGEST_LOG_NAME_BYTES - 1] = '\0';
+}
+
 bool digest_equal(const void *a, const void *b, size_t len)
 {
     return len == 0 || sodium_memcmp(a, b, len) == 0;

@@ -23,6 +23,11 @@ void digest_keyed(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts,
 void digest_keyed_short(const uint8_t key[DIGEST_KEY_BYTES], const struct view *parts, size_t count,
                         uint8_t out[DIGEST_SHORT_BYTES]);
 
+/* The name that a key has in the log: the same on every line of one store, and no way back from it to the key. Hex digits and a NUL. */
+enum { DIGEST_LOG_NAME_BYTES = 13 };
+void digest_log_name(const uint8_t key[DIGEST_KEY_BYTES], struct view tenant, struct view idempotency_key,
+                     char out[DIGEST_LOG_NAME_BYTES]);
+
 /* Constant time in the content. */
 bool digest_equal(const void *a, const void *b, size_t len);
 

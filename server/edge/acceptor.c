@@ -158,6 +158,21 @@ static void acceptor_on_pause_end(void *context)
 
 /* --- life --- */
 
+/* What to do about it. */
+static const char *listen_way_on(int error_number)
+{
+    switch (error_number) {
+    case EADDRINUSE:
+        return ". Another process has this port (ss -ltnp tells which): stop it, or name another port";
+    case EACCES:
+        return ". Ports below 1024 take root or CAP_NET_BIND_SERVICE: give it that, or name a higher port";
+    case EADDRNOTAVAIL:
+        return ". This machine has no such address (ip address tells which it has): name one of its own";
+    default:
+        return "";
+    }
+}
+
 static int acceptor_listen(const char *text, struct buf *error)
 {
     union socket_address address;
@@ -173,7 +188,7 @@ static int acceptor_listen(const char *text, struct buf *error)
     }
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 || bind(fd, &address.any, len) != 0 ||
         listen(fd, SOMAXCONN) != 0) {
-        buf_printf(error, "cannot listen on %s: %s", text, strerror(errno));
+        buf_printf(error, "cannot listen on %s: %s%s", text, strerror(errno), listen_way_on(errno));
         (void) close(fd);
         return -1;
     }

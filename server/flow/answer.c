@@ -127,13 +127,8 @@ void answer_log_request(const struct flow *flow, struct log_line *line, uint64_t
 
 void answer_log_key(const struct flow *flow, struct log_line *line, struct view tenant, struct view key)
 {
-    uint8_t digest[DIGEST_SHORT_BYTES];
-    char text[13];
-    const struct view parts[] = { VIEW("log"), tenant, key };
-    digest_keyed(flow->commons->store.guard_key, parts, 3, digest, sizeof digest);
-    for (int i = 0; i < 6; i++) {
-        (void) snprintf(text + 2 * i, 3, "%02x", digest[i]);
-    }
+    char text[DIGEST_LOG_NAME_BYTES];
+    digest_log_name(flow->commons->store.guard_key, tenant, key, text);
     log_text(line, "key", text);
 }
 

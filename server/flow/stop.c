@@ -2,6 +2,7 @@
 #include "server/flow/stop.h"
 
 #include "server/base/memory.h"
+#include "server/base/supervisor.h"
 #include "server/flow/late.h"
 #include "server/flow/own.h"
 
@@ -15,6 +16,7 @@ enum {
     STOP_POLL_MS = 5,     /* how often the last answers are looked after */
     STOP_LAST_ANSWERS_MS = 2000,
     STOP_RECORD_MS = 10000, /* after drain_timeout: for the last records to become durable */
+    STOP_CLOSE_MS = 8000,   /* for what comes at the end, on a slow disk: the log is emptied */
 };
 
 /* --- one loop's part, on its own thread --- */
@@ -170,6 +172,7 @@ static void stop_begin(struct stop *stop, const char *reason, const char *why, i
     unsigned running = atomic_load(&first->commons->running);
     log_message(LOG_INFO, "drain", "%s: new commands are refused, %u running one%s", why, running,
                 running == 1 ? " finishes" : "s finish");
+    supervisor_tell_stopping(first->settings->drain_timeout_ms + STOP_RECORD_MS + STOP_LAST_ANSWERS_MS + STOP_CLOSE_MS);
     loop_timer_start(&stop->drain, first->settings->drain_timeout_ms);
     for (unsigned i = 1; i < stop->shards->count; i++) {
         loop_post(stop->shards->items[i].loop, &stop->parts[i].drain);

@@ -1,9 +1,57 @@
 /* sqlite_recover.c - what was running when the process ended is unknown from the next start on: a claim means "may have
- * been sent" (docs/contract.md section 6). Owns that one transaction; which commands these are tells sqlite_scan.c, what a
- * failure means for the start decides sqlite_open.c. Used at start, before there are threads. */
+ * been sent" (docs/contract.md section 6). Owns that one transaction, and the line in the log about each of these commands; which
+ * they are tells sqlite_scan.c, what a failure means for the start decides sqlite_open.c. Used at start, before there are threads. */
 #include "server/store/sqlite_store.h"
 
+#include "common/http_time.h"
+#include "server/base/log.h"
+
+#include <stdio.h>
 #include <string.h>
+
+enum { RECOVER_PATH_MAX = 256 }; /* of a target in the log, as in the line about a request */
+
+/* By the names that other lines have for it: its own line would have come when it ended. The path comes last, since it may be long. */
+static void recover_tell_row(const struct sqlite_store *sqlite, sqlite3_stmt *statement)
+{
+    char key[DIGEST_LOG_NAME_BYTES], command[2 * COMMAND_ID_BYTES + 1] = "", created[RFC3339_BYTES];
+    struct view id = sqlite_column_view(statement, 4), target = sqlite_column_view(statement, 3);
+    struct log_line line;
+    for (size_t i = 0; i < id.len && i < COMMAND_ID_BYTES; i++) {
+        (void) snprintf(command + 2 * i, 3, "%02x", (unsigned) (uint8_t) id.ptr[i]);
+    }
+    digest_log_name(sqlite->store.info.guard_key, sqlite_column_view(statement, 0), sqlite_column_view(statement, 1),
+                    key);
+    rfc3339_write(sqlite3_column_int64(statement, 6) + sqlite->store.told_offset_ms, created);
+    log_begin(&line, LOG_WARN, "recovery");
+    log_text(&line, "result", "unknown");
+    log_text(&line, "cause", "crash");
+    log_view(&line, "method", sqlite_column_view(statement, 2));
+    log_text(&line, "key", key);
+    log_text(&line, "command", command);
+    log_int(&line, "execution", sqlite3_column_int64(statement, 5));
+    log_text(&line, "created", created);
+    log_view(&line, "path", view_make(target.ptr, target.len < RECOVER_PATH_MAX ? target.len : RECOVER_PATH_MAX));
+    log_end(&line);
+}
+
+/* Before it is recorded: a start that is cut short here tells it again at the next one, which is better than never (contract 9.2). */
+static enum store_result recover_tell(struct sqlite_store *sqlite, const struct sqlite_scan *scan)
+{
+    sqlite3_stmt *statement = sqlite->statements[SQL_READ_NAMES];
+    for (size_t i = 0; i < scan->count; i++) {
+        (void) sqlite3_bind_int64(statement, 1, scan->running[i]);
+        int code = sqlite3_step(statement);
+        if (code == SQLITE_ROW) {
+            recover_tell_row(sqlite, statement);
+        }
+        int reset = sqlite3_reset(statement);
+        if (code != SQLITE_ROW) {
+            return sqlite_failed(sqlite, "read a running command", reset != SQLITE_OK ? reset : SQLITE_CORRUPT);
+        }
+    }
+    return STORE_OK;
+}
 
 static int recover_read(struct sqlite_store *sqlite, int64_t at, struct sqlite_row *row)
 {
@@ -63,7 +111,11 @@ static enum store_result recover_once(struct sqlite_store *sqlite, const struct 
 enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct sqlite_scan *scan,
                                  const struct retention *retention)
 {
-    enum store_result result = recover_once(sqlite, scan, retention);
+    enum store_result result = recover_tell(sqlite, scan);
+    if (result != STORE_OK) {
+        return result;
+    }
+    result = recover_once(sqlite, scan, retention);
     return result == STORE_FULL && scan->count > 0 && sqlite_room_make(&sqlite->store)
                ? recover_once(sqlite, scan, retention)
                : result;

@@ -23,6 +23,8 @@ static const char *const statement_sql[SQL_STATEMENT_COUNT] = {
     [SQL_READ_BLOCK] = "SELECT " ROW_COLUMNS ", " RESPONSE_COLUMNS
                        " FROM commands LEFT JOIN responses ON responses.row_id = commands.row_id AND state = 1"
                        " WHERE commands.row_id BETWEEN ?1 AND ?2 ORDER BY commands.row_id",
+    [SQL_READ_NAMES] = "SELECT tenant, key, method, target, command_id, execution, created_ms FROM commands"
+                       " WHERE row_id = ?1",
     [SQL_SCAN] = "SELECT row_id, hash, command_id, state, due_ms FROM commands ORDER BY row_id",
     [SQL_SAME_HASH] =
         "SELECT 1 FROM commands AS a, commands AS b WHERE a.row_id = ?1 AND b.row_id = ?2 AND a.hash = b.hash",

@@ -27,6 +27,7 @@ enum sqlite_statement {
     SQL_FIND_ID,  /* by row and command id */
     SQL_READ_ROW,
     SQL_READ_BLOCK,
+    SQL_READ_NAMES,
     SQL_SCAN,
     SQL_SAME_HASH,
     SQL_FIND_REQUEST,
@@ -116,7 +117,7 @@ int sqlite_scan(struct sqlite_store *sqlite, struct sqlite_scan *scan);
 /* The newest time in the newest rows; 0 when there is none. */
 int sqlite_scan_newest_ms(struct sqlite_store *sqlite, int64_t *newest_ms);
 
-/* sqlite_recover.c: makes those commands unknown that were running, and writes the store's time, in one transaction; where the disk is full, in the room
+/* sqlite_recover.c: tells in the log which commands were running, makes them unknown, and writes the store's time, in one transaction; where the disk is full, in the room
  * that is kept for outcomes. FULL: undone. Another error: the
  * caller rolls back, once it has read SQLite's words. */
 enum store_result sqlite_recover(struct sqlite_store *sqlite, const struct sqlite_scan *scan,

@@ -48,12 +48,30 @@ START_TEST(an_address_in_use_is_an_error_that_names_it)
     struct buf error;
     buf_init(&error, 1000);
     ck_assert_ptr_null(acceptor_open(loop, acceptor_address(stage.acceptor), NULL, NULL, &error));
-    char wanted[128];
-    (void) snprintf(wanted, sizeof wanted, "cannot listen on 127.0.0.1:%u: Address already in use", stage.port);
+    char wanted[256];
+    (void) snprintf(wanted, sizeof wanted,
+                    "cannot listen on 127.0.0.1:%u: Address already in use. Another process has this port (ss -ltnp "
+                    "tells which): stop it, or name another port",
+                    stage.port);
     ck_assert_msg(view_equal(buf_view(&error), view_of(wanted)), "said: %.*s", VIEW_ARGS(buf_view(&error)));
     buf_fini(&error);
     loop_free(loop);
     stage_stop(&stage);
+}
+END_TEST
+
+START_TEST(an_address_of_another_machine_is_an_error_that_tells_what_to_do)
+{
+    struct loop *loop = loop_new();
+    struct buf error;
+    buf_init(&error, 1000);
+    ck_assert_ptr_null(acceptor_open(loop, "203.0.113.1:0", NULL, NULL, &error)); /* of documents (RFC 5737) */
+    ck_assert_msg(view_equal(buf_view(&error),
+                             VIEW("cannot listen on 203.0.113.1:0: Cannot assign requested address. This machine has "
+                                  "no such address (ip address tells which it has): name one of its own")),
+                  "said: %.*s", VIEW_ARGS(buf_view(&error)));
+    buf_fini(&error);
+    loop_free(loop);
 }
 END_TEST
 
@@ -91,6 +109,7 @@ SUITE(edge_acceptor)
     Suite *suite = suite_create("edge/acceptor");
     CASE_LOOP(suite, an_address_is_taken_or_refused_with_a_sentence, sizeof addresses / sizeof addresses[0]);
     CASE(suite, an_address_in_use_is_an_error_that_names_it);
+    CASE(suite, an_address_of_another_machine_is_an_error_that_tells_what_to_do);
     CASE(suite, without_descriptors_connections_wait_and_are_served_when_some_are_free_again);
     return suite;
 }

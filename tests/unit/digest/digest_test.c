@@ -44,6 +44,16 @@ START_TEST(keyed_digests_have_the_values_of_another_implementation)
 }
 END_TEST
 
+START_TEST(the_name_of_a_key_in_the_log_has_the_value_of_another_implementation)
+{
+    uint8_t key[DIGEST_KEY_BYTES];
+    char name[DIGEST_LOG_NAME_BYTES];
+    key_fill(key);
+    digest_log_name(key, VIEW("acme"), VIEW("order-1"), name);
+    ck_assert_str_eq(name, "b97ec442a3f1");
+}
+END_TEST
+
 static const struct {
     const char *parts[2];
     size_t count;
@@ -129,6 +139,7 @@ SUITE(digest)
 {
     Suite *suite = suite_create("digest/digest");
     CASE_LOOP(suite, keyed_digests_have_the_values_of_another_implementation, sizeof(rows) / sizeof(rows[0]));
+    CASE(suite, the_name_of_a_key_in_the_log_has_the_value_of_another_implementation);
     CASE_LOOP(suite, short_keyed_digests_have_the_values_of_another_implementation, 3);
     CASE_LOOP(suite, every_byte_of_the_key_counts, DIGEST_KEY_BYTES);
     TCase *sizes = tcase_create("a_size_that_is_not_one_ends_the_process");
