@@ -140,7 +140,7 @@ START_TEST(a_limit_of_the_size_of_files_is_told_and_kills_nothing)
     const struct rlimit limit = { 8 * 1048576, RLIM_INFINITY }, less = { 1024, 1024 };
     (void) signal(SIGXFSZ, SIG_DFL); /* as a program inherits it */
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    rig_start(&rig, NULL); /* 16 MiB */
+    rig_start(&rig, (const char *const[]){ SET("store_reserve=16MiB"), NULL });
     struct http_answer refused = http_post(rig.address, "/orders", "k", "x");
     RIG_EXPECT(refused, 503, "refused");
     http_answer_free(&refused);
