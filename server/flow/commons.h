@@ -26,6 +26,7 @@ struct commons {
     atomic_uint running;               /* exchanges that hold, or may get, a claim: bounded by running_max */
     atomic_uint connections;           /* of clients: bounded by connections_max */
     atomic_bool handler_distrusted;    /* upstream_options.distrusted */
+    atomic_bool handler_name_fails;    /* upstream_options.name_fails */
     _Atomic int64_t *route_latency_ms; /* by route index: moving average of the handler's answers */
 };
 

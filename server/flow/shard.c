@@ -81,6 +81,7 @@ static bool shard_open(struct shard *shard, struct commons *commons, struct buf 
         .response_header_max = (size_t) settings->response_header_max,
         .allow_close_delimited = settings->allow_close_delimited,
         .distrusted = &commons->handler_distrusted,
+        .name_fails = &commons->handler_name_fails,
     };
     flow_init(&shard->flow, shard->loop, commons);
     shard->flow.desk = store_desk_open(commons->worker, shard->loop, waiters_on_ended, shard->flow.waiters);

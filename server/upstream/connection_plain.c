@@ -7,7 +7,7 @@
  *           the name is unknown,  no address left: FAILED, or the time is over -> owner hears failed()
  *
  * The addresses of a name are tried in turn: the next one at once when one refuses, or when it has been silent for half of the time
- * that is left. `connect_timeout` is the time for all of it, the look-up included.
+ * that is left. `connect_timeout` is the time for all of it, the look-up included, which has half of it where old addresses are known.
  *
  * One timer leads: whatever is decided inside a function that others call is told by it, from the loop. */
 #include "server/base/memory.h"
@@ -183,13 +183,32 @@ static void plain_on_ready(void *context, int events)
     plain_try(plain);
 }
 
+/* Half of the time is over, and there may be old addresses. The look-up goes on. */
+static void plain_name_is_late(struct plain_connection *plain)
+{
+    struct names *names = plain_all_of(&plain->base)->names;
+    int64_t left_ms = plain->deadline_ms - loop_now_ms(plain->base.connections->loop);
+    plain->addresses = names_late(names, plain->base.connections->connect_timeout_ms - left_ms);
+    if (plain->addresses == NULL) {
+        loop_timer_start(&plain->timer, left_ms);
+        return;
+    }
+    names_forget(names, &plain->waiter);
+    plain->from = plain->addresses->first;
+    plain_try(plain);
+}
+
 static void plain_on_timer(void *context)
 {
     struct plain_connection *plain = context;
     bool late = loop_now_ms(plain->base.connections->loop) >= plain->deadline_ms;
     switch (plain->stage) {
     case PLAIN_NAMING:
-        connection_is_late(&plain->base, "Resolving timed out");
+        if (late) {
+            connection_is_late(&plain->base, "Resolving timed out");
+            return;
+        }
+        plain_name_is_late(plain);
         return;
     case PLAIN_TRYING:
         if (late || plain->tried == plain->addresses->count) {
@@ -237,9 +256,8 @@ static void plain_on_unknown(struct name_waiter *waiter, const char *why)
 static struct connections *plain_start(struct loop *loop, const struct upstream_target *target,
                                        const struct upstream_options *options, struct buf *error)
 {
-    (void) options;
     struct plain_connections *all = memory_new(sizeof *all);
-    all->names = names_new(loop, target, error);
+    all->names = names_new(loop, target, options->name_fails, error);
     if (all->names == NULL) {
         free(all);
         return NULL;
@@ -277,7 +295,7 @@ static void plain_begin(struct connection *connection)
         return;
     }
     plain->stage = PLAIN_NAMING;
-    loop_timer_start(&plain->timer, timeout_ms);
+    loop_timer_start(&plain->timer, names_have_old(names) ? timeout_ms / 2 : timeout_ms);
     names_ask(names, &plain->waiter);
 }
 

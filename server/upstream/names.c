@@ -2,10 +2,19 @@
  *
  *   names_ask -> thread: getaddrinfo -> desk (list of answers, eventfd) -> loop: names_on_answers -> waiters
  *
+ *   addresses:  UNKNOWN --answer--> FRESH --a minute, or doubt--> asked for --no answer--> OLD: used at once, asked for in the background
+ *                  ^                  ^                              |   |                  |  (doubt: asked for again)
+ *                  |                  +---------- answer ------------+---|------------------+
+ *                  +--------------------- "there is no such name", or a day passed ---------+
+ *
+ * A look-up that fails, or that takes too long, says nothing about the handler: the addresses that it had are tried. That there is no such
+ * name is an answer, after which they may be somebody else's: a command is not sent there.
+ *
  * A thread that hangs in the resolver cannot be ended, and nobody may wait for it. So what threads and loop share is a desk of its
  * own, which the last of them frees; once the loop has left it, answers are thrown away. */
 #include "server/upstream/names.h"
 
+#include "server/base/log.h"
 #include "server/base/memory.h"
 
 #include <errno.h>
@@ -20,6 +29,9 @@
 
 enum {
     NAMES_KNOWN_MS = 60 * 1000, /* the resolver does not tell how long an answer holds */
+    NAMES_OLD_HOURS = 24,       /* for so long after the last answer addresses are used without one */
+    NAMES_OLD_MS = NAMES_OLD_HOURS * 3600 * 1000,
+    NAMES_OLD_PAUSE_MS = 5 * 1000, /* and meanwhile the name is asked for no more often than that */
     /* A look-up that takes longer is left behind, and whoever comes next begins another: resolvers give up after some seconds, and
      * one that does not must not be the last. */
     NAMES_PATIENCE_MS = 10 * 1000,
@@ -97,8 +109,10 @@ struct names {
     struct list waiters;
     struct addresses *known;
     bool is_asked; /* `known` was looked up; else it holds for good */
-    int64_t known_until_ms;
-    uint64_t newest; /* number of the youngest look-up */
+    bool is_old;   /* it is used without an answer */
+    int64_t known_since_ms, known_until_ms;
+    atomic_bool *failing, own_failing; /* told in the log */
+    uint64_t newest;                   /* number of the youngest look-up */
     int64_t newest_since_ms;
     unsigned running; /* look-ups without an answer */
     bool newest_runs;
@@ -157,12 +171,16 @@ static void names_tell_known(struct names *names)
     }
 }
 
-static void names_tell_unknown(struct names *names, const struct lookup *lookup)
+static const char *lookup_cause(const struct lookup *lookup)
+{
+    return lookup->code == 0            ? "no address that could be connected to"
+           : lookup->code == EAI_SYSTEM ? strerror(lookup->os_error)
+                                        : gai_strerror(lookup->code);
+}
+
+static void names_tell_unknown(struct names *names, const char *cause)
 {
     char why[NAMES_WHY_MAX + sizeof names->host];
-    const char *cause = lookup->code == 0            ? "no address that could be connected to"
-                        : lookup->code == EAI_SYSTEM ? strerror(lookup->os_error)
-                                                     : gai_strerror(lookup->code);
     (void) snprintf(why, sizeof why, "Could not resolve host: %s (%s)", names->host, cause);
     /* Those that come while these are told wait for the next look-up. */
     for (size_t left = names->waiters.count; left > 0; left--) {
@@ -173,6 +191,56 @@ static void names_tell_unknown(struct names *names, const struct lookup *lookup)
         struct name_waiter *waiter = LIST_ITEM(node, struct name_waiter, node);
         waiter->unknown(waiter, why);
     }
+}
+
+/* --- without an answer --- */
+
+bool names_have_old(const struct names *names)
+{
+    return names->is_asked && names->known != NULL && loop_now_ms(names->loop) - names->known_since_ms < NAMES_OLD_MS;
+}
+
+static void names_use_old(struct names *names, const char *why)
+{
+    names->is_old = true;
+    if (!atomic_exchange(names->failing, true)) {
+        log_message(
+            LOG_WARN, "upstream",
+            "the look-up of the handler's name \"%s\" failed: %s; the addresses that were found %lld s ago are used, "
+            "for %d h at most, and it is asked for every %d s while there are requests",
+            names->host, why, (long long) (loop_now_ms(names->loop) - names->known_since_ms) / 1000, NAMES_OLD_HOURS,
+            NAMES_OLD_PAUSE_MS / 1000);
+    }
+}
+
+/* An answer came: the resolver works. */
+static void names_use_answer(struct names *names, const char *what)
+{
+    names->is_old = false;
+    if (atomic_exchange(names->failing, false)) {
+        log_message(LOG_WARN, "upstream", "the look-up of the handler's name \"%s\" is answered again: %s", names->host,
+                    what);
+    }
+}
+
+struct addresses *names_late(struct names *names, int64_t waited_ms)
+{
+    char why[NAMES_WHY_MAX];
+    if (!names_have_old(names)) {
+        return NULL;
+    }
+    (void) snprintf(why, sizeof why, "no answer in %lld ms", (long long) waited_ms);
+    names_use_old(names, why);
+    return addresses_share(names->known);
+}
+
+/* --- answers --- */
+
+/* Else it failed, and what it was asked is as open as before. */
+static bool lookup_is_answer(const struct lookup *lookup)
+{
+    return lookup->code == 0 || lookup->code == EAI_NONAME || lookup->code == EAI_NODATA ||
+           lookup->code == EAI_ADDRFAMILY;
 }
 
 /* An answer is welcome however late it comes; that there is none counts only from the youngest look-up. */
@@ -186,10 +254,26 @@ static void names_take_answer(struct names *names, const struct lookup *lookup)
     if (addresses != NULL) {
         addresses_release(names->known);
         names->known = addresses;
-        names->known_until_ms = loop_now_ms(names->loop) + NAMES_KNOWN_MS;
+        names->known_since_ms = loop_now_ms(names->loop);
+        names->known_until_ms = names->known_since_ms + NAMES_KNOWN_MS;
+        names_use_answer(names, "its addresses are used");
         names_tell_known(names);
-    } else if (lookup->number == names->newest) {
-        names_tell_unknown(names, lookup);
+        return;
+    }
+    if (lookup->number != names->newest) {
+        return;
+    }
+    const char *cause = lookup_cause(lookup);
+    if (lookup_is_answer(lookup)) {
+        addresses_release(names->known);
+        names->known = NULL;
+        names_use_answer(names, cause);
+        names_tell_unknown(names, cause);
+    } else if (names_have_old(names)) {
+        names_use_old(names, cause);
+        names_tell_known(names);
+    } else {
+        names_tell_unknown(names, cause);
     }
 }
 
@@ -231,11 +315,13 @@ static bool names_open_desk(struct names *names, struct buf *error)
     return true;
 }
 
-struct names *names_new(struct loop *loop, const struct upstream_target *target, struct buf *error)
+struct names *names_new(struct loop *loop, const struct upstream_target *target, atomic_bool *failing,
+                        struct buf *error)
 {
     struct names *names = memory_new(sizeof *names);
     names->loop = loop;
     names->port = target->port;
+    names->failing = failing != NULL ? failing : &names->own_failing;
     list_init(&names->waiters);
     (void) snprintf(names->host, sizeof names->host, "%s", target->host);
     names->known = addresses_of_target(target);
@@ -264,10 +350,25 @@ void names_free(struct names *names)
     free(names);
 }
 
+static bool names_may_look_up(const struct names *names)
+{
+    bool late = loop_now_ms(names->loop) - names->newest_since_ms >= NAMES_PATIENCE_MS;
+    return !names->newest_runs || (late && names->running < NAMES_THREADS_MAX);
+}
+
 struct addresses *names_known(struct names *names)
 {
-    if (names->known == NULL || (names->is_asked && loop_now_ms(names->loop) >= names->known_until_ms)) {
+    int64_t now_ms = loop_now_ms(names->loop);
+    if (names->known == NULL) {
         return NULL;
+    }
+    if (names->is_asked && now_ms >= names->known_until_ms) {
+        if (!names->is_old || !names_have_old(names)) {
+            return NULL;
+        }
+        if (now_ms - names->newest_since_ms >= NAMES_OLD_PAUSE_MS && names_may_look_up(names)) {
+            names_look_up(names);
+        }
     }
     return addresses_share(names->known);
 }
@@ -275,8 +376,7 @@ struct addresses *names_known(struct names *names)
 void names_ask(struct names *names, struct name_waiter *waiter)
 {
     list_append(&names->waiters, &waiter->node);
-    bool late = loop_now_ms(names->loop) - names->newest_since_ms >= NAMES_PATIENCE_MS;
-    if (!names->newest_runs || (late && names->running < NAMES_THREADS_MAX)) {
+    if (names_may_look_up(names)) {
         names_look_up(names);
     }
 }
@@ -292,5 +392,6 @@ void names_doubt(struct names *names, const struct addresses *addresses)
 {
     if (names->is_asked && names->known == addresses) {
         names->known_until_ms = 0;
+        names->is_old = false;
     }
 }

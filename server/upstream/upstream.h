@@ -28,7 +28,9 @@ struct upstream_options {
     size_t response_header_max;
     bool allow_close_delimited;
     atomic_bool
-        *distrusted;     /* shared by the loops of one server: bytes came behind a complete answer; NULL: not shared */
+        *distrusted; /* shared by the loops of one server: bytes came behind a complete answer; NULL: not shared */
+    atomic_bool
+        *name_fails; /* shared likewise: look-ups of the handler's name fail, and the log says so; NULL: not shared */
     const char *ca_file; /* PEM file of the authorities that an https handler is checked against; NULL: the system's */
     const char
         *curl_library; /* for https: the file of libcurl, or what the loader finds by that name; NULL: the system's */

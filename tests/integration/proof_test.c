@@ -24,7 +24,7 @@ END_TEST
 
 START_TEST(a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_are_never_refused)
 {
-    run_flood(1, false);
+    run_flood(4, false);
 }
 END_TEST
 

@@ -1,47 +1,12 @@
 /* names_test.c - from the handler's name to a connection: one look-up for all, several addresses, silence, and leaving while the
  * resolver is asked. 127.0.0.2 and 127.0.0.3 are this machine, and the peer does not listen there. */
+#include "tests/upstream/listener.h"
 #include "tests/upstream/probe.h"
 #include "tests/upstream/resolver.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-enum { FILLERS = 4 };
-
-/* A listener on that address, with so long a queue. */
-static int listen_at(const char *ip, unsigned port, int backlog)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((uint16_t) port) };
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(inet_pton(AF_INET, ip, &address.sin_addr), 1);
-    ck_assert_int_eq(bind(listener, (struct sockaddr *) &address, sizeof address), 0);
-    ck_assert_int_eq(listen(listener, backlog), 0);
-    return listener;
-}
-
-/* A listener whose queue is full: further attempts hear nothing. */
-static int listen_in_silence(const char *ip, unsigned port, int fillers[FILLERS])
-{
-    int listener = listen_at(ip, port, 0);
-    struct sockaddr_in address;
-    socklen_t len = sizeof address;
-    ck_assert_int_eq(getsockname(listener, (struct sockaddr *) &address, &len), 0);
-    for (int i = 0; i < FILLERS; i++) {
-        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void) connect(fillers[i], (struct sockaddr *) &address, len);
-    }
-    return listener;
-}
-
-static void close_all(int listener, const int fillers[FILLERS])
-{
-    for (int i = 0; i < FILLERS; i++) {
-        (void) close(fillers[i]);
-    }
-    (void) close(listener);
-}
 
 /* The peer by a name. */
 static void open_named(struct probe *probe, struct upstream_options options)
@@ -99,7 +64,7 @@ START_TEST(the_address_that_worked_is_the_first_for_the_next_connection)
     open_named(&probe, never_kept());
     expect_answer(&probe);
     /* Now somebody listens at the first address, and is not asked. */
-    int other = listen_at("127.0.0.2", peer_port(probe.peer), 8);
+    int other = listener_at("127.0.0.2", peer_port(probe.peer), 8);
     expect_answer(&probe);
     ck_assert_int_eq(accept(other, NULL, NULL), -1);
     ck_assert_uint_eq(peer_count_connections(probe.peer), 2);
@@ -112,15 +77,15 @@ START_TEST(an_address_that_is_silent_leads_to_the_next_within_the_time)
 {
     struct probe probe;
     struct upstream_options options = probe_options();
-    int fillers[FILLERS];
+    int fillers[LISTENER_FILLERS];
     options.connect_timeout_ms = 600; /* half of it for the first */
     resolver_know("127.0.0.2 127.0.0.1");
     open_named(&probe, options);
-    int silent = listen_in_silence("127.0.0.2", peer_port(probe.peer), fillers);
+    int silent = listener_in_silence("127.0.0.2", peer_port(probe.peer), fillers);
     int64_t from_ms = loop_now_ms(probe.loop);
     expect_answer(&probe);
     ck_assert_int_ge(loop_now_ms(probe.loop) - from_ms, 300);
-    close_all(silent, fillers);
+    listener_close(silent, fillers);
     probe_close(&probe);
 }
 END_TEST
@@ -130,19 +95,19 @@ START_TEST(connect_timeout_bounds_all_addresses_together)
 {
     struct probe probe;
     struct upstream_options options = probe_options();
-    int fillers[FILLERS];
+    int fillers[LISTENER_FILLERS];
     char reason[160];
     options.connect_timeout_ms = 400;
     resolver_know("127.0.0.2 127.0.0.2 127.0.0.2 127.0.0.2 127.0.0.2 127.0.0.2 127.0.0.2 127.0.0.2");
     open_named(&probe, options);
-    int silent = listen_in_silence("127.0.0.2", peer_port(probe.peer), fillers);
+    int silent = listener_in_silence("127.0.0.2", peer_port(probe.peer), fillers);
     (void) snprintf(reason, sizeof reason,
                     "connect to handler.test:%u: not made within connect_timeout (400 ms): Connection timed out",
                     peer_port(probe.peer));
     int64_t from_ms = loop_now_ms(probe.loop);
     expect_not_sent(&probe, reason);
     ck_assert_int_lt(loop_now_ms(probe.loop) - from_ms, 1500);
-    close_all(silent, fillers);
+    listener_close(silent, fillers);
     probe_close(&probe);
 }
 END_TEST

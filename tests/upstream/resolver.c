@@ -12,6 +12,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static char known[500];
 static bool held;
+static int failure; /* 0: none */
 static unsigned asked;
 
 typedef int resolve(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result);
@@ -56,14 +57,23 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
         pthread_cond_wait(&changed, &lock);
     }
     memcpy(addresses, known, sizeof addresses);
+    int code = failure;
     pthread_mutex_unlock(&lock);
-    return resolver_answer(addresses, hints, result);
+    return code != 0 ? code : resolver_answer(addresses, hints, result);
 }
 
 void resolver_know(const char *addresses)
 {
     pthread_mutex_lock(&lock);
     (void) snprintf(known, sizeof known, "%s", addresses);
+    failure = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+void resolver_fail(int code)
+{
+    pthread_mutex_lock(&lock);
+    failure = code;
     pthread_mutex_unlock(&lock);
 }
 

@@ -5,6 +5,8 @@
 
 /* What every name stands for from now on: numeric addresses with blanks between them; "": no such name (and so at first). */
 void resolver_know(const char *addresses);
+/* Whoever asks from now on, until resolver_know, is told that code of getaddrinfo (EAI_AGAIN). */
+void resolver_fail(int code);
 /* Whoever asks waits from now on until released. */
 void resolver_hold(void);
 void resolver_release(void);

@@ -1,5 +1,12 @@
-/* flood.c - T17: one tenant floods with new keys as fast as it is answered, while others work at a modest, steady rate. It gets its quota and no more;
- * the others are never refused for it, lose nothing, and hardly notice. Executions are counted at the handler. */
+/* flood.c - T17: one tenant floods with new keys, while others work at a modest, steady rate. It gets its quota and no more;
+ * the others are never refused for it, lose nothing, and hardly notice. Executions are counted at the handler.
+ *
+ * Where times are judged the flood brings forty times its quota. Else it is as fast as it is answered: with its clients on the same machine that takes
+ * the processors from everybody, which is no matter of quotas (docs/threat-model.md, 1).
+ *
+ * Flood, clients, handler and server share the machine's processors, and perhaps with others. So short spells alone and beside the flood take turns;
+ * some of them in a row are a group; and what counts is the median of the groups, so that what disturbs the machine for some seconds does so to both
+ * kinds, and to a few groups only. How far the spells alone differ among themselves, every other one of them against the rest, is told beside it. */
 #include "tests/proof/runs/runs.h"
 #include "tests/support/rig.h"
 
@@ -11,33 +18,36 @@
 
 enum {
     OTHERS = 4,
-    PER_S = 20,      /* commands of each of them */
+    EVERY_MS = 25, /* each of them sends a command */
+    COMMANDS = 10, /* of each, in one spell: a quarter of a second */
+    SPELL = OTHERS * COMMANDS,
     FLOODERS = 8,    /* connections of the one that floods */
     RATE = 50,       /* tenant_rate, and tenant_burst */
-    ROUNDS_MAX = 20, /* of two phases, a second each: alone, and beside the flood */
-    TIMES_MAX = OTHERS * PER_S * ROUNDS_MAX,
+    PACE_MS = 4,     /* of each connection of a flood that is paced: 2000/s in all */
+    ROUNDS_MAX = 80, /* of two spells: alone, and beside the flood */
+    GROUP = 3,       /* rounds */
 };
 
-/* Beside the flood the others' median may be a fifth and 5 ms longer; the 99th percentile half as long again and 20 ms, since on two processors that
- * others use too it differs by as much between two phases without a flood. */
+/* Beside the flood the others' times may be a fifth longer, as far as can be measured: the flood's own commands, which it may run, have to be written
+ * too, and clients and flood take turns on the same processors, which costs some milliseconds. */
 #define MEDIAN_MOST_MS(alone_ms) ((alone_ms) *1.2 + 5)
-#define P99_MOST_MS(alone_ms) ((alone_ms) *1.5 + 20)
+#define P99_MOST_MS(alone_ms) ((alone_ms) *1.2 + 10)
 
 static struct rig rig;
 static atomic_bool flood_over;
+static bool paced;
 
 /* One of those that work. */
 struct worker {
     pthread_t thread;
     unsigned number;
-    unsigned sent, refused, other; /* in all phases; other: answers that are neither "executed" nor 429 */
-    int times[PER_S];              /* us from due to the whole answer, of this phase */
+    unsigned sent, refused, other; /* in all spells; other: answers that are neither "executed" nor 429 */
+    int times[COMMANDS];           /* us from due to the whole answer, of this spell */
 };
 
-/* Of one kind of phase, over all rounds: what disturbs the machine meanwhile disturbs both kinds. */
+/* Of one kind of spell, by round. */
 struct times {
-    int us[TIMES_MAX];
-    unsigned count;
+    int us[ROUNDS_MAX][SPELL];
 };
 
 struct flooder {
@@ -74,13 +84,13 @@ static void worker_names(const struct worker *worker, unsigned command, char ten
 static void *worker_run(void *context)
 {
     struct worker *worker = context;
-    const struct itimerspec every = { .it_interval = { .tv_nsec = 1000000000L / PER_S },
-                                      .it_value = { .tv_nsec = 1000000000L / PER_S } };
+    const struct itimerspec every = { .it_interval = { .tv_nsec = EVERY_MS * 1000000L },
+                                      .it_value = { .tv_nsec = EVERY_MS * 1000000L } };
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), fd = http_connect(rig.address);
     int64_t begin_us = now_us();
     uint64_t passed = 0, more;
     (void) timerfd_settime(timer, 0, &every, NULL);
-    for (int i = 0; i < PER_S; i++) {
+    for (int i = 0; i < COMMANDS; i++) {
         if (passed == 0 && read(timer, &more, sizeof more) == (ssize_t) sizeof more) {
             passed = more;
         }
@@ -88,7 +98,7 @@ static void *worker_run(void *context)
         char tenant[16], key[32];
         worker_names(worker, worker->sent++, tenant, key);
         struct http_answer answer = post_on(fd, tenant, key);
-        worker->times[i] = (int) (now_us() - begin_us - (int64_t) (i + 1) * (1000000 / PER_S));
+        worker->times[i] = (int) (now_us() - begin_us - (int64_t) (i + 1) * EVERY_MS * 1000);
         worker->refused += answer.status == 429;
         worker->other += answer.status != 429 && !http_field_is(&answer, "Idempotency-Status", "executed");
         http_answer_free(&answer);
@@ -101,9 +111,17 @@ static void *worker_run(void *context)
 static void *flooder_run(void *context)
 {
     struct flooder *flooder = context;
-    int fd = http_connect(rig.address);
+    const struct itimerspec every = { .it_interval = { .tv_nsec = PACE_MS * 1000000L },
+                                      .it_value = { .tv_nsec = PACE_MS * 1000000L } };
+    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), fd = http_connect(rig.address);
+    uint64_t passed = 0, more;
+    (void) timerfd_settime(timer, 0, &every, NULL);
     while (!atomic_load(&flood_over)) {
         char key[40];
+        if (paced && passed == 0 && read(timer, &more, sizeof more) == (ssize_t) sizeof more) {
+            passed = more;
+        }
+        passed--; /* without a pace it is not looked at */
         (void) snprintf(key, sizeof key, "%08x%08x", suite_random_next(&flooder->random),
                         suite_random_next(&flooder->random));
         struct http_answer answer = post_on(fd, "flood", key);
@@ -118,6 +136,7 @@ static void *flooder_run(void *context)
             fd = http_connect(rig.address);
         }
     }
+    close(timer);
     close(fd);
     return NULL;
 }
@@ -127,8 +146,8 @@ static int compare_times(const void *a, const void *b)
     return *(const int *) a - *(const int *) b;
 }
 
-/* All work for a second. */
-static void work(struct worker *workers, struct times *times)
+/* All work for one spell. */
+static void work(struct worker *workers, int us[SPELL])
 {
     for (unsigned i = 0; i < OTHERS; i++) {
         workers[i].number = i;
@@ -136,16 +155,27 @@ static void work(struct worker *workers, struct times *times)
     }
     for (unsigned i = 0; i < OTHERS; i++) {
         pthread_join(workers[i].thread, NULL);
-        memcpy(times->us + times->count, workers[i].times, sizeof workers[i].times);
-        times->count += PER_S;
+        memcpy(us + (size_t) i * COMMANDS, workers[i].times, sizeof workers[i].times);
     }
 }
 
-/* In ms, from times that are in order. */
-static double share_of(const struct times *times, unsigned hundredths)
+/* Of every `step`th round from `first` on, in ms: the median over groups of what so many hundredths of a group stay within. */
+static double share_of(const struct times *times, unsigned hundredths, unsigned first, unsigned rounds, unsigned step)
 {
-    unsigned at = (times->count * hundredths - 1) / 100;
-    return times->us[at] / 1e3;
+    int groups[ROUNDS_MAX], group[GROUP * SPELL];
+    unsigned count = 0, filled = 0;
+    for (unsigned round = first; round < rounds; round += step) {
+        memcpy(group + filled, times->us[round], sizeof times->us[round]);
+        filled += SPELL;
+        if (filled == GROUP * SPELL || (count == 0 && round + step >= rounds)) {
+            qsort(group, filled, sizeof group[0], compare_times);
+            groups[count++] = group[(filled * hundredths - 1) / 100];
+            filled = 0;
+        }
+    }
+    qsort(groups, count, sizeof groups[0], compare_times);
+    unsigned middle = count / 2;
+    return count > 0 ? groups[middle] / 1e3 : 0;
 }
 
 /* Keys of the others that are not replayed now. */
@@ -193,23 +223,39 @@ struct flood {
     struct times alone, beside;
     struct flooder sum;
     int64_t took_us;
-    unsigned most; /* that it may have executed */
 };
 
 static void flood_round(struct flood *flood, unsigned round, struct worker *workers)
 {
     struct flooder flooders[FLOODERS] = { { .executed = 0 } };
-    work(workers, &flood->alone);
+    work(workers, flood->alone.us[round]);
     int64_t begin_us = now_us();
     flooders_begin(flooders, suite_seed() + round * FLOODERS);
-    work(workers, &flood->beside);
+    work(workers, flood->beside.us[round]);
     struct flooder sum = flooders_end(flooders);
-    int64_t took_us = now_us() - begin_us;
-    flood->took_us += took_us;
-    flood->most += RATE + (unsigned) (took_us * RATE / 1000000);
+    flood->took_us += now_us() - begin_us;
     flood->sum.executed += sum.executed;
     flood->sum.refused += sum.refused;
     flood->sum.other += sum.other;
+}
+
+struct counts {
+    unsigned others_refused, lost, ran, most, sent;
+};
+
+static void tell(const struct flood *flood, unsigned rounds, struct counts counts)
+{
+    const struct times *alone = &flood->alone, *beside = &flood->beside;
+    FIGURE("T17 flood quota_hit=%d flooder_refused=%u others_refused=%u others_p99_ms=%.1f (alone: %.1f; in halves: "
+           "%.1f %.1f) "
+           "others_p50_ms=%.1f (alone: %.1f) others_p90_ms=%.1f (alone: %.1f) live_evicted=%u flooder_ran=%u of=%u "
+           "offered_per_s=%.0f others=%d commands=%u rounds=%u seed=%u",
+           flood->sum.refused > 0, flood->sum.refused, counts.others_refused, share_of(beside, 99, 0, rounds, 1),
+           share_of(alone, 99, 0, rounds, 1), share_of(alone, 99, 0, rounds, 2), share_of(alone, 99, 1, rounds, 2),
+           share_of(beside, 50, 0, rounds, 1), share_of(alone, 50, 0, rounds, 1), share_of(beside, 90, 0, rounds, 1),
+           share_of(alone, 90, 0, rounds, 1), counts.lost, counts.ran, counts.most,
+           (flood->sum.refused + flood->sum.executed) * 1e6 / (double) flood->took_us, OTHERS, counts.sent, rounds,
+           suite_seed());
 }
 
 void run_flood(unsigned rounds, bool timed)
@@ -220,10 +266,13 @@ void run_flood(unsigned rounds, bool timed)
     static struct flood flood;
     unsigned refused = 0, other = 0, sent = 0;
     ck_assert_uint_le(rounds, ROUNDS_MAX);
+    paced = timed;
     rig_start(&rig, settings);
+    int64_t begin_us = now_us();
     for (unsigned round = 0; round < rounds; round++) {
         flood_round(&flood, round, workers);
     }
+    unsigned most = RATE + (unsigned) ((now_us() - begin_us) * RATE / 1000000);
     for (unsigned i = 0; i < OTHERS; i++) {
         refused += workers[i].refused;
         other += workers[i].other;
@@ -231,26 +280,20 @@ void run_flood(unsigned rounds, bool timed)
     }
     unsigned ran = peer_count_requests(rig.peer) - sent;
     unsigned lost = count_lost(workers);
-    qsort(flood.alone.us, flood.alone.count, sizeof flood.alone.us[0], compare_times);
-    qsort(flood.beside.us, flood.beside.count, sizeof flood.beside.us[0], compare_times);
-    FIGURE("T17 flood quota_hit=%d flooder_refused=%u others_refused=%u others_p99_ms=%.1f (alone: %.1f) "
-           "others_p50_ms=%.1f (alone: %.1f) others_p90_ms=%.1f (alone: %.1f) live_evicted=%u flooder_ran=%u of=%u "
-           "offered_per_s=%.0f others=%d commands=%u rounds=%u seed=%u",
-           flood.sum.refused > 0, flood.sum.refused, refused, share_of(&flood.beside, 99), share_of(&flood.alone, 99),
-           share_of(&flood.beside, 50), share_of(&flood.alone, 50), share_of(&flood.beside, 90),
-           share_of(&flood.alone, 90), lost, ran, flood.most,
-           (flood.sum.refused + flood.sum.executed) * 1e6 / (double) flood.took_us, OTHERS, sent, rounds, suite_seed());
+    tell(&flood, rounds, (struct counts){ refused, lost, ran, most, sent });
     ck_assert_uint_gt(flood.sum.refused, 0);
     ck_assert_uint_eq(flood.sum.other + other, 0);
     ck_assert_uint_eq(refused, 0);
     ck_assert_uint_eq(lost, 0);
     ck_assert_uint_eq(ran, flood.sum.executed);
-    ck_assert_uint_le(ran, flood.most);
+    ck_assert_uint_le(ran, most);
     ck_assert_uint_ge(ran, RATE);                                 /* and it gets what it may have */
     ck_assert_uint_eq(peer_count_requests(rig.peer), sent + ran); /* no repeat ran */
     if (timed) {
-        ck_assert(share_of(&flood.beside, 50) <= MEDIAN_MOST_MS(share_of(&flood.alone, 50)));
-        ck_assert(share_of(&flood.beside, 99) <= P99_MOST_MS(share_of(&flood.alone, 99)));
+        ck_assert_double_le(share_of(&flood.beside, 50, 0, rounds, 1),
+                            MEDIAN_MOST_MS(share_of(&flood.alone, 50, 0, rounds, 1)));
+        ck_assert_double_le(share_of(&flood.beside, 99, 0, rounds, 1),
+                            P99_MOST_MS(share_of(&flood.alone, 99, 0, rounds, 1)));
     }
     rig_end(&rig);
 }
