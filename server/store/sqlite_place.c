@@ -112,7 +112,8 @@ void sqlite_place_note_time(struct sqlite_store *sqlite)
 
 bool sqlite_place_mark(struct sqlite_store *sqlite, enum lock_state state)
 {
-    if (sqlite->path == NULL || sqlite->lock.state == state) {
+    /* Behind a write that failed nobody knows what the file says: it may be the word that was refused. */
+    if (sqlite->path == NULL || (sqlite->lock.state == state && !sqlite->mark_told)) {
         return true;
     }
     sqlite_place_note_time(sqlite);

@@ -60,7 +60,7 @@ struct sqlite_store {
     ino_t log_inode;                   /* 0: not seen yet */
     int64_t place_again_ms;            /* monotonic: of the next look at these files */
     bool full_told;                    /* the disk is full, and that was logged */
-    bool mark_told;                    /* the lock file could not be written, and that was logged */
+    bool mark_told; /* the lock file could not be written, and that was logged: what it says is not known */
     /* Rows that the sweep has stepped over, and told of (one over the room: so was that), and blocks of rows (due_map.h) that it leaves alone. */
     int64_t damaged_rows[SQLITE_DAMAGE_TOLD], damaged_blocks[SQLITE_DAMAGE_TOLD];
     unsigned damaged_row_count, damaged_block_count;

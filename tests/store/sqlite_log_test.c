@@ -267,6 +267,30 @@ START_TEST(a_start_that_is_refused_for_another_reason_leaves_the_log)
 }
 END_TEST
 
+/* The sync of `closing` fails behind a write that worked: the file says what the store does not go by. */
+START_TEST(a_word_that_failed_and_may_be_on_the_disk_is_written_over_by_the_next_commit)
+{
+    struct store_options options = begin();
+    struct store *store = fixture_open(&options);
+    struct sqlite_store *sqlite = sqlite_store_of(store);
+    (void) fixture_claim_now(store, "k-0", 1, 0);
+    lock_says("state running");
+    int good = sqlite->lock.fd;
+    sqlite->lock.fd = open("/dev/full", O_RDWR | O_CLOEXEC);
+    ck_assert(!sqlite_place_mark(sqlite, LOCK_CLOSING));
+    close(sqlite->lock.fd);
+    sqlite->lock.fd = good;
+    lock_put("state closing\n", 20);
+    (void) fixture_claim_now(store, "k-1", 1, 0);
+    lock_says("state running");
+    store->down = true; /* a crash */
+    store_close(store);
+    ck_assert_int_eq(unlink(log_path), 0);
+    refused_for_its_log(&options, "missing");
+    fixture_remove(directory);
+}
+END_TEST
+
 /* --- a disk that is full --- */
 
 static enum store_result try_claim(struct store *store, const char *key)
@@ -416,6 +440,7 @@ SUITE(store_sqlite_log)
     CASE(suite, a_close_whose_checkpoint_fails_leaves_the_log_and_says_so);
     CASE(suite, a_close_that_cannot_write_the_lock_file_leaves_the_log);
     CASE(suite, a_start_that_is_refused_for_another_reason_leaves_the_log);
+    CASE(suite, a_word_that_failed_and_may_be_on_the_disk_is_written_over_by_the_next_commit);
     CASE(suite, a_store_that_was_stopped_cleanly_starts_on_a_full_disk);
     CASE(suite, a_store_that_was_closed_on_a_full_disk_starts_there);
     CASE(suite, commands_to_recover_on_a_full_disk_are_refused_with_74_until_there_is_room);
