@@ -111,7 +111,7 @@ $(OUT)/tests/proof-runs: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/p
 proof-runs: all $(PROOF_PROGRAMS) $(OUT)/tests/proof-runs
 	@OUT=$(OUT) tests/run.sh proof-runs
 
-## proof          everything of tests/proof, collected into build/proof/report.md (about 10 minutes); PARTS="runs model" those alone
+## proof          everything of tests/proof, collected into build/proof/report.md (about 20 minutes); PARTS="runs model" those alone
 proof:
 	@PARTS="$(PARTS)" M="$(M)" tools/run-proof
 
