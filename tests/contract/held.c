@@ -19,11 +19,17 @@ void held_start(void)
     scene.address = scene.nonbis.listen;
 }
 
-/* What waits for the store thread, as /metrics tells. */
-static bool queue_is(int claims, int reads)
+static struct http_answer metrics(void)
 {
     struct http_answer page = http_request(scene.nonbis.admin, "GET", "/metrics", NULL, NULL);
     ck_assert_int_eq(page.status, 200);
+    return page;
+}
+
+/* What waits for the store thread, as /metrics tells. */
+static bool queue_is(int claims, int reads)
+{
+    struct http_answer page = metrics();
     bool is = (int) exposition_value(page.body, "nonbis_store_queue{kind=\"outcomes\"}") == 0 &&
               (int) exposition_value(page.body, "nonbis_store_queue{kind=\"claims\"}") == claims &&
               (int) exposition_value(page.body, "nonbis_store_queue{kind=\"reads\"}") == reads;
@@ -31,8 +37,24 @@ static bool queue_is(int claims, int reads)
     return is;
 }
 
+/* The claim has come as far as the store's queue: it counts as running before that, and each loop has had a turn since. */
+static void wait_claimed(void)
+{
+    int looks = 0;
+    for (bool claimed = false; !claimed;) {
+        struct http_answer page = metrics();
+        claimed = exposition_value(page.body, "nonbis_running") >= 1;
+        http_answer_free(&page);
+        ck_assert_msg(looks++ < LOOKS_MAX, "no command ever asked for its claim");
+    }
+    for (int i = 0; i < 2 * LOOPS_MAX; i++) { /* connections go to the loops in turn */
+        ck_assert_int_eq(ask("GET", "/_nonbis/v1", "", NULL)->status, 200);
+    }
+}
+
 void held_wait_taken(void)
 {
+    wait_claimed();
     for (;;) {
         sync_hand_expect(&held_disk);
         if (queue_is(0, 0)) {
