@@ -118,11 +118,11 @@ START_TEST(meanwhile_the_name_is_asked_for_in_the_background_until_it_is_answere
     resolver_fail(EAI_AGAIN);
     expect_answer(&scene);
     ck_assert_uint_eq(resolver_count_asked(), 2);
-    loop_time_pass(4 * SECOND);
+    loop_time_pass(2 * SECOND);
     expect_answer(&scene);
     ck_assert_uint_eq(resolver_count_asked(), 2);
     resolver_know("127.0.0.1");
-    loop_time_pass(1 * SECOND);
+    loop_time_pass(3 * SECOND);
     expect_answer(&scene);
     while (told(&scene, ANSWERED "its addresses are used") == 0) {
         probe_turn(&scene.probe);
@@ -214,10 +214,10 @@ START_TEST(a_look_up_that_hangs_for_ten_seconds_is_followed_by_another)
     loop_time_pass(MINUTE);
     resolver_hold();
     expect_answer(&scene);
-    loop_time_pass(9 * SECOND);
+    loop_time_pass(5 * SECOND); /* and what this test itself takes */
     expect_answer(&scene);
     ck_assert_uint_eq(resolver_count_asked(), 2);
-    loop_time_pass(1 * SECOND);
+    loop_time_pass(5 * SECOND);
     expect_answer(&scene);
     expect_asked(&scene, 3);
     resolver_release();
