@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the test programs of the groups named, adds up what they counted, and closes with "N passed, N failed".
-# A program that dies, or that ran no test, is a failure. Called by `make test`.
+# A program that dies, or that ran no test, is a failure. Called by `make test`. What failed is told where it ran, and in a line "failed: ..." each
+# before the closing line, so that the end of a long log says it too.
 #
 # A group that starts nonbisd runs twice, with one loop and with two (or with LOOPS="1 2 4"), both runs at the same time.
 # Groups that do not start it run side by side (LANES=2).
@@ -13,6 +14,7 @@ lanes=${LANES:-2}
 [ ! -d "$out/scratch" ] || find "$out/scratch" -mindepth 1 -maxdepth 1 -mmin +120 -exec rm -rf {} + 2>/dev/null
 passed=0
 failed=0
+failures=() # a line for each, which are told once more at the end
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
@@ -35,25 +37,35 @@ run() {
     echo "$code $((($(date +%s%N) - start) / 1000000))" >"$logs/$1.time"
 }
 
+# failure NAME WHAT: remembers one, cut to a line that can be read.
+failure() { failures+=("failed: $1: ${2:0:400}"); }
+
 tell() {
-    local name=$1 log=$logs/$1.log code took counts p f
+    local name=$1 log=$logs/$1.log code took counts p f line
     read -r code took <"$logs/$1.time"
     counts=$(awk '/^@count [0-9]+ [0-9]+$/ { p += $2; f += $3; n++ } END { if (n) print p, f }' "$log")
     if [ -z "$counts" ]; then
         echo "$name: the test program ended with exit code $code before it counted its tests"
         tail -n 40 "$log"
         failed=$((failed + 1))
+        failure "$name" "ended with exit code $code before it counted its tests"
         return
     fi
     read -r p f <<<"$counts"
     if [ $((p + f)) -eq 0 ]; then
         echo "$name: no test ran"
+        failure "$name" "no test ran"
         f=1
     fi
     if [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; then
         echo "$name: exit code $code although every test passed"
+        failure "$name" "exit code $code although every test passed"
         f=1
     fi
+    # A failure or an error as Check tells it: FILE:LINE:F:CASE:TEST:ITERATION: message
+    while IFS= read -r line; do
+        failure "$name" "$line"
+    done < <(grep -E '^[^ :]+:[0-9]+:[FE]:' "$log")
     if [ "$f" -ne 0 ] || [ -n "${VERBOSE:-}" ]; then
         grep -v '^@count' "$log"
     else
@@ -96,5 +108,6 @@ if [ $((passed + failed)) -eq 0 ]; then
     echo "no test ran"
     failed=1
 fi
+[ "${#failures[@]}" -eq 0 ] || printf '%s\n' "${failures[@]}"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
