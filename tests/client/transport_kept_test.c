@@ -22,6 +22,7 @@ START_TEST(two_requests_use_one_connection_and_a_fresh_one_gets_its_own)
 {
     struct probe probe;
     probe_open(&probe);
+    probe_stop_clock();
     for (int i = 0; i < 2; i++) {
         probe_send(&probe);
         ck_assert(probe.facts.answer.whole);
@@ -44,6 +45,7 @@ START_TEST(a_connection_that_the_peer_closed_at_rest_is_replaced_before_anything
 {
     struct probe probe;
     probe_open(&probe);
+    probe_stop_clock();
     peer_script_for_request(probe.peer, 1, answers_and_closes);
     probe_send(&probe);
     ck_assert(probe.facts.answer.whole);
@@ -66,6 +68,7 @@ START_TEST(bytes_that_nobody_asked_for_are_not_the_next_answer)
                                                  PEER_END };
     struct probe probe;
     probe_open(&probe);
+    probe_stop_clock();
     peer_script_for_request(probe.peer, 1, adds_one);
     probe_send(&probe);
     ck_assert_int_eq(probe.facts.answer.status, 200);
@@ -108,6 +111,7 @@ START_TEST(each_of_two_hosts_keeps_its_connection)
     struct peer *other = peer_new();
     char here[200], there[200];
     probe_open(&probe);
+    probe_stop_clock();
     (void) snprintf(here, sizeof here, "%s/orders", peer_url(probe.peer));
     (void) snprintf(there, sizeof there, "%s/orders", peer_url(other));
     for (int i = 0; i < 6; i++) {
@@ -131,6 +135,7 @@ START_TEST(a_connection_is_not_used_again_after_an_answer_whose_end_is_in_doubt)
     };
     struct probe probe;
     probe_open(&probe);
+    probe_stop_clock();
     peer_script_for_request(probe.peer, 1, two_lengths);
     probe_send(&probe);
     ck_assert(!probe.facts.answer.whole);
@@ -145,6 +150,7 @@ START_TEST(a_fresh_connection_asks_again_where_the_host_is)
 {
     struct probe probe;
     probe_open(&probe);
+    probe_stop_clock();
     (void) snprintf(probe.url, sizeof probe.url, "http://here.test:%u/orders", peer_port(probe.peer));
     for (unsigned i = 1; i <= 3; i++) {
         probe.request.fresh = i > 1;
@@ -232,6 +238,7 @@ START_TEST(eight_kept_connections_that_die_after_reading_are_one_sending_each)
     struct probe probe;
     struct member crowd[CROWD];
     probe_open(&probe);
+    probe_stop_clock();
     crowd_warm(&probe, crowd);
     peer_script_default(probe.peer, reads_and_closes);
     crowd_start(&probe, crowd, 200);
@@ -320,6 +327,7 @@ START_TEST(many_threads_at_once_each_get_their_own_answers)
     struct probe probe;
     struct member crowd[CROWD];
     probe_open(&probe);
+    probe_stop_clock();
     peer_script_default(probe.peer, echoes);
     for (unsigned i = 0; i < CROWD; i++) {
         memset(&crowd[i], 0, sizeof crowd[i]);

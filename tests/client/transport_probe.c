@@ -1,6 +1,8 @@
 /* transport_probe.c - see transport_probe.h. */
 #include "tests/client/transport_probe.h"
 
+#include "client-sdk/src/clock.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
@@ -172,6 +174,18 @@ void probe_field(struct probe *probe, const char *name, const char *value)
 {
     ck_assert_uint_lt(probe->request.field_count, sizeof probe->fields / sizeof probe->fields[0]);
     probe->fields[probe->request.field_count++] = (struct transport_field){ name, value };
+}
+
+static int64_t stopped_ms(struct clock *clock)
+{
+    (void) clock;
+    return 5000;
+}
+
+/* In this process, which is this test's alone. */
+void probe_stop_clock(void)
+{
+    clock_system()->monotonic_ms = stopped_ms;
 }
 
 void probe_send(struct probe *probe)

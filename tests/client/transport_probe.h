@@ -31,6 +31,10 @@ void probe_close(struct probe *probe);
 void probe_aim(struct probe *probe, const char *url);
 void probe_field(struct probe *probe, const char *name, const char *value);
 
+/* The clock of the transport stands still from here on, so that no connection at rest gets too old to be used again, however slow the machine is. What
+ * libcurl measures goes on. */
+void probe_stop_clock(void);
+
 /* Performs; it must have begun. */
 void probe_send(struct probe *probe);
 

@@ -79,6 +79,7 @@ START_TEST(a_request_is_written_as_it_was_given_and_no_more)
     struct probe probe;
     struct buf wire;
     probe_open(&probe);
+    probe_stop_clock();
     (void) snprintf(probe.url, sizeof probe.url, "http://127.0.0.1:%u%s", peer_port(probe.peer), row->path);
     for (int i = 0; i < 4 && row->fields[i].name != NULL; i++) {
         probe_field(&probe, row->fields[i].name, row->fields[i].value);
@@ -165,6 +166,7 @@ START_TEST(a_unix_socket_stands_in_for_the_host)
     char path[PATH_MAX];
     (void) snprintf(path, sizeof path, "%s/nonbis-transport-%d.sock", P_tmpdir, (int) getpid());
     probe_open_unix(&probe, path);
+    probe_stop_clock();
     for (unsigned n = 1; n <= 2; n++) {
         probe_send(&probe);
         ck_assert_msg(probe.facts.answer.whole, "%s", probe.facts.message);
@@ -192,6 +194,7 @@ START_TEST(a_dead_connection_over_a_unix_socket_is_one_sending_too)
     char path[PATH_MAX];
     (void) snprintf(path, sizeof path, "%s/nonbis-transport-%d.sock", P_tmpdir, (int) getpid());
     probe_open_unix(&probe, path);
+    probe_stop_clock();
     probe_send(&probe);
     peer_script_default(probe.peer, reads_and_closes);
     probe_send(&probe);
@@ -208,6 +211,7 @@ START_TEST(a_proxy_is_used_when_it_is_named_and_counts_as_one_sending)
     static const struct peer_step reads_and_closes[] = { DO(PEER_BODY), DO(PEER_CLOSE), PEER_END };
     struct probe probe;
     probe_open(&probe);
+    probe_stop_clock();
     ck_assert_int_eq(setenv("no_proxy", "*", 1), 0);
     ck_assert_int_eq(probe.transport->set_text(probe.transport, NONBIS_CLIENT_PROXY, peer_url(probe.peer)), NONBIS_OK);
     probe_aim(&probe, "http://orders.test/orders");

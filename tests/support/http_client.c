@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +61,22 @@ bool http_field_is(const struct http_answer *answer, const char *name, const cha
     return http_field(answer, name, seen, sizeof seen) && strcmp(seen, value) == 0;
 }
 
+/* One that a signal has interrupted, as it does with a deadline also where nobody handles it (signal(7)). */
+static bool connect_goes_on(int fd)
+{
+    struct pollfd one = { .fd = fd, .events = POLLOUT };
+    int ready = 0, code = ETIMEDOUT;
+    socklen_t len = sizeof code;
+    do {
+        ready = poll(&one, 1, CLIENT_DEADLINE_S * 1000 * suite_slowness());
+    } while (ready < 0 && errno == EINTR);
+    if (ready > 0) {
+        (void) getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len);
+    }
+    errno = code;
+    return code == 0;
+}
+
 int http_connect(const char *address)
 {
     char host[64];
@@ -76,7 +93,9 @@ int http_connect(const char *address)
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof deadline);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (connect(fd, (const struct sockaddr *) &to, sizeof to) != 0) {
+    bool connected = connect(fd, (const struct sockaddr *) &to, sizeof to) == 0;
+    connected = connected || (errno == EINTR && connect_goes_on(fd));
+    if (!connected) {
         int code = errno;
         close(fd);
         errno = code;

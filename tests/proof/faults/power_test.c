@@ -11,7 +11,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-enum { WRITERS = 6, HELD = 2, ANSWERS_MAX = 60, LONG_ROUND = 800 };
+enum { WRITERS = 6, HELD = 2, ANSWERS_MAX = 60, LONG_ROUND = 800, CUTS_MANY = 50 };
 
 /* What SQLite finds in the database and its log, which are left as they are: it works on a copy. */
 static bool is_whole(const struct shop *shop)
@@ -133,8 +133,8 @@ START_TEST(no_order_runs_twice_and_no_answer_is_lost_when_only_what_was_synced_s
            cuts.open_claims, cuts.clean_stops, cuts.power.dropped, cuts.power.names_dropped);
     shop_expect_right(&cuts.shop);
     ck_assert_uint_eq(cuts.damaged, 0);
-    /* It did take something away, and met commands in flight. */
-    ck_assert(cuts.power.dropped > 0);
+    /* It met commands in flight, and did take something away; of a few cuts each may come when everything is synced. */
+    ck_assert(cuts.power.dropped > 0 || faults_size.cuts < CUTS_MANY);
     ck_assert_uint_ge(cuts.open_claims, faults_size.cuts / 2);
     shop_close(&cuts.shop);
 }
@@ -162,6 +162,7 @@ static bool live(struct shop *shop)
 
 struct syncs {
     unsigned points, acked, refused;
+    unsigned long long dropped;
     struct shop_wrongs wrongs;
 };
 
@@ -196,6 +197,7 @@ static bool cut_at_sync(struct syncs *syncs, unsigned process, unsigned nth, boo
         ck_assert_int_eq(shop_stop(&shop), 0);
     }
     syncs->points += met ? 1 : 0;
+    syncs->dropped += power.dropped;
     syncs->acked += shop_count_acked(&shop);
     syncs->wrongs.lost += shop.wrongs.lost;
     syncs->wrongs.twice += shop.wrongs.twice;
@@ -221,11 +223,13 @@ START_TEST(a_cut_at_any_sync_in_the_life_of_a_store_loses_nothing_and_the_next_s
         }
     }
     (void) shop_shim(NULL);
-    FIGURE("T3 powerloss-at-sync cuts=%u acked=%u lost=%u double=%u forgotten=%u starts-refused=%u seed=%u",
+    FIGURE("T3 powerloss-at-sync cuts=%u acked=%u lost=%u double=%u forgotten=%u starts-refused=%u "
+           "bytes-written-and-gone=%llu seed=%u",
            syncs.points, syncs.acked, syncs.wrongs.lost, syncs.wrongs.twice, syncs.wrongs.forgotten, syncs.refused,
-           seed);
+           syncs.dropped, seed);
     ck_assert_uint_eq(syncs.wrongs.lost + syncs.wrongs.twice + syncs.wrongs.forgotten + syncs.refused, 0);
     ck_assert_uint_ge(syncs.points, 8);
+    ck_assert(syncs.dropped > 0); /* before a sync there is something that it was for */
 }
 END_TEST
 
