@@ -12,17 +12,12 @@
 
 static char directory[64], path[80];
 
-/* In a new directory; `root` as in fixture_directory. */
-static inline struct store_options start_in(const char *root)
-{
-    fixture_directory(directory, root);
-    (void) snprintf(path, sizeof path, "%s/store.db", directory);
-    return fixture_options(path);
-}
-
+/* In a new directory. */
 static inline struct store_options start(void)
 {
-    return start_in(NULL);
+    fixture_directory(directory, NULL);
+    (void) snprintf(path, sizeof path, "%s/store.db", directory);
+    return fixture_options(path);
 }
 
 /* Ends as a crash would: no last commit, the log left as it is. */
