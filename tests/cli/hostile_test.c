@@ -84,9 +84,9 @@ START_TEST(a_hostile_answer_ends_as_it_must_and_is_asked_for_once)
     const struct row *row = &rows[_i];
     struct peer *peer = peer_new();
     peer_script_for_request(peer, 1, row->script);
-    struct program run = program_run((const char *[]){ "post", peer_url(peer), "-k", "k", "-d", "x",
-                                                       "--attempt-timeout", "300ms", "--deadline", "1500ms",
-                                                       "--status-timeout", "300ms", "--base-delay", "50ms", NULL });
+    struct program run =
+        program_run((const char *[]){ "post", peer_url(peer), "-k", "k", "-d", "x", "--attempt-timeout", "1s",
+                                      "--deadline", "4s", "--status-timeout", "300ms", "--base-delay", "50ms", NULL });
     PROGRAM_EXPECT(run, row->name, row->exit_code);
     program_expect_words(row->name, run.err, row->err);
     expect_no_control(row->name, run.err);

@@ -4,12 +4,17 @@
 #include "tests/support/http_client.h"
 #include "tests/support/suite.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 enum { TRIES = 100000 };
 
-static void nonbis_start(struct house *house, const char *listen, const char *const *more)
+static void nonbis_start(struct house *house, const char *const *more)
 {
     char upstream[128];
-    const char *arguments[32] = { "--listen", listen, "--admin", "127.0.0.1:0", "--store", house->store, "--upstream" };
+    const char *arguments[32] = { "--listen", house->listen, "--admin",   "127.0.0.1:0",
+                                  "--store",  house->store,  "--upstream" };
     int argc = 7, exit_code = 0;
     (void) snprintf(upstream, sizeof upstream, "http://%s", house->handler.listen);
     arguments[argc++] = upstream;
@@ -20,20 +25,33 @@ static void nonbis_start(struct house *house, const char *listen, const char *co
                   exit_code, house->nonbis.log_path);
 }
 
+/* A socket that never listens, on a port of the kernel's choice: while nonbisd is down nobody else gets it. */
+static void keep_port(struct house *house)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof address;
+    int on = 1;
+    house->keeper = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(setsockopt(house->keeper, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0); /* as nonbisd has it */
+    ck_assert_int_eq(bind(house->keeper, (struct sockaddr *) &address, len), 0);
+    ck_assert_int_eq(getsockname(house->keeper, (struct sockaddr *) &address, &len), 0);
+    (void) snprintf(house->listen, sizeof house->listen, "127.0.0.1:%u", (unsigned) ntohs(address.sin_port));
+}
+
 void house_begin(struct house *house, const char *const *more)
 {
     char db[600];
     (void) snprintf(db, sizeof db, "%s/orders.db", daemon_folder());
     (void) snprintf(house->store, sizeof house->store, "%s/nonbis.db", daemon_folder());
     daemon_start_handler(&house->handler, db, NULL);
-    nonbis_start(house, "127.0.0.1:0", more);
-    (void) snprintf(house->listen, sizeof house->listen, "%s", house->nonbis.listen);
+    keep_port(house);
+    nonbis_start(house, more);
     (void) snprintf(house->url, sizeof house->url, "http://%s/orders", house->listen);
 }
 
 void house_start_nonbis(struct house *house, const char *const *more)
 {
-    nonbis_start(house, house->listen, more);
+    nonbis_start(house, more);
 }
 
 void house_end(struct house *house)
@@ -44,6 +62,7 @@ void house_end(struct house *house)
     if (house->handler.pid > 0) {
         ck_assert_int_eq(daemon_stop(&house->handler), 0);
     }
+    (void) close(house->keeper);
 }
 
 void house_wait_memory(const struct house *house)

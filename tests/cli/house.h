@@ -8,6 +8,7 @@
 struct house {
     struct daemon handler, nonbis;
     char store[600], listen[64], url[128]; /* of nonbisd: its store, its address, "http://ADDRESS/orders" */
+    int keeper;                            /* of its port, while it is down */
 };
 
 /* `more`: further arguments of nonbisd, NULL-terminated; may be NULL. */

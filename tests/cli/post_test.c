@@ -144,10 +144,11 @@ static const struct row {
     { "no status check means that it deduplicates", { lost, ok }, NULL, { "--no-status-check" }, 0, "ok", "", 2, 0 },
     /* patience */
     { "the server asks for an hour", { later_3600 }, NULL, { NULL }, 16, "", "for 3600 s|server-wait-too-long", 1, 0 },
+    /* A second attempt has 950 ms to begin in, behind its second of waiting; a third one would come too late, however quick all is. */
     { "in progress until the deadline",
       { NULL },
       running,
-      { "--server", "keyed", "--deadline", "1600ms" },
+      { "--server", "keyed", "--deadline", "2450ms" },
       12,
       "",
       "still being executed|nonbis wait 'k-1'",
@@ -156,7 +157,7 @@ static const struct row {
     { "a time limit of one attempt",
       { hang, created },
       NULL,
-      { "--server", "keyed", "--attempt-timeout", "100ms" },
+      { "--server", "keyed", "--attempt-timeout", "1500ms" }, /* which the second has, too */
       0,
       "made",
       "no answer (timeout)",

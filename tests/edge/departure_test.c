@@ -340,8 +340,8 @@ START_TEST(a_client_that_drips_is_cut_off_at_the_deadline)
     struct edge_options options = { .connections_max = 10,
                                     .client_idle_ms = 60000,
                                     .body_max = 2000000,
-                                    .head_deadline_ms = 200,
-                                    .body_deadline_ms = 200 };
+                                    .head_deadline_ms = 1000,
+                                    .body_deadline_ms = 1000 };
     stage_start_with(&stage, &options);
     client_connect(&client, &stage);
     client_send(&client, drips[_i].request);
@@ -370,8 +370,8 @@ START_TEST(a_deadline_does_not_touch_a_request_that_waits_for_its_answer)
     struct edge_options options = { .connections_max = 10,
                                     .client_idle_ms = 60000,
                                     .body_max = 2000000,
-                                    .head_deadline_ms = 100,
-                                    .body_deadline_ms = 100 };
+                                    .head_deadline_ms = 1000,
+                                    .body_deadline_ms = 1000 }; /* long enough to send a request in, surely */
     stage_start_with(&stage, &options);
     client_connect(&client, &stage);
     client_send(&client, "POST /park HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");

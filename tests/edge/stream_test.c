@@ -41,6 +41,7 @@ static size_t drain_pattern(struct client *client, bool chunked, bool *good)
 {
     size_t seen = client->in.len;
     static char block[65536];
+    char last[5] = ""; /* of all that came: the end of a chunked body may come in two pieces */
     *good = true;
     size_t left = chunked ? 0 : BIG - seen;
     while (chunked || left > 0) {
@@ -51,7 +52,10 @@ static size_t drain_pattern(struct client *client, bool chunked, bool *good)
         }
         seen += (size_t) got;
         left -= chunked ? 0 : (size_t) got;
-        if (chunked && got >= 5 && memcmp(block + got - 5, "0\r\n\r\n", 5) == 0) {
+        size_t part = (size_t) got < sizeof last ? (size_t) got : sizeof last;
+        memmove(last, last + part, sizeof last - part);
+        memcpy(last + sizeof last - part, block + got - part, part);
+        if (chunked && memcmp(last, "0\r\n\r\n", sizeof last) == 0) {
             break;
         }
     }
