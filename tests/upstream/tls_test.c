@@ -7,17 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Of nobody: made for this test. */
+/* Of nobody: made for this test, and valid from 2000 to 2126, so that a machine whose clock is behind can run it. */
 static const char certificate[] = "-----BEGIN CERTIFICATE-----\n"
-                                  "MIIBjzCCATWgAwIBAgIUPrCjGAfen+cIOR8YoIExHqj9pWUwCgYIKoZIzj0EAwIw\n"
-                                  "ETEPMA0GA1UEAwwGYSB0ZXN0MCAXDTI2MTEzMDA5NDY1M1oYDzIxMjYxMTA2MDk0\n"
-                                  "NjUzWjARMQ8wDQYDVQQDDAZhIHRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\n"
-                                  "AATUpXkEz9dvI+G7Qu4MKz2UfHIUGnZTL7JyN2tahs07uONaSPKXVJY8PZKdP1EN\n"
-                                  "A/te5z1K1cFXU5KL7GDyAjoto2kwZzAdBgNVHQ4EFgQUO19VofLiBkyB360QfGam\n"
-                                  "OIqTdYEwHwYDVR0jBBgwFoAUO19VofLiBkyB360QfGamOIqTdYEwDwYDVR0TAQH/\n"
-                                  "BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwIDSAAwRQIg\n"
-                                  "TxD20gNc7EKq/NkpVvsHnfVLEJ7988igbhzbZraP/LACIQC3ofHB65ytZIFYKdpp\n"
-                                  "e4KZEoDVXn/cqTa9B32EbHYRCw==\n"
+                                  "MIIBajCCARCgAwIBAgIQdyVYRhErmpYsuUiO7OB6xTAKBggqhkjOPQQDAjARMQ8w\n"
+                                  "DQYDVQQDDAZhIHRlc3QwIBcNMDAwMTAxMDAwMDAwWhgPMjEyNjAxMDEwMDAwMDBa\n"
+                                  "MBExDzANBgNVBAMMBmEgdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNSl\n"
+                                  "eQTP128j4btC7gwrPZR8chQadlMvsnI3a1qGzTu441pI8pdUljw9kp0/UQ0D+17n\n"
+                                  "PUrVwVdTkovsYPICOi2jSDBGMB0GA1UdDgQWBBQ7X1Wh8uIGTIHfrRB8ZqY4ipN1\n"
+                                  "gTAPBgNVHRMBAf8EBTADAQH/MBQGA1UdEQQNMAuCCWxvY2FsaG9zdDAKBggqhkjO\n"
+                                  "PQQDAgNIADBFAiA7kOBxUAACn2a/52THFJquMgzVThpUWHTDUPM1BoiZEgIhAMKe\n"
+                                  "f29TN/YOD8goMfVgj5H1Fu6cZdAXyJ8r4SjwyPgI\n"
                                   "-----END CERTIFICATE-----\n";
 static const char private_key[] = "-----BEGIN PRIVATE KEY-----\n"
                                   "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQ/7gGRuXINdVWMLg\n"
