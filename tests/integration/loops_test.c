@@ -298,14 +298,15 @@ START_TEST(replays_are_counted_over_all_loops)
 }
 END_TEST
 
-/* The first command takes 2.2 s, measured by a repeat of it that waits so long. From then on Retry-After is half to one and a half of that or more, 2 to
- * 5 in whole seconds, and no 1 as where nothing was learned. */
+/* The first command takes 2.2 s or more, measured by a repeat of it that waits so long. From then on Retry-After is half to one and a half of what it
+ * took, in whole seconds, 2 at least, and no 1 as where nothing was learned. */
 START_TEST(how_long_the_handler_takes_is_learned_once_for_all_loops)
 {
     static const char now[] = "Prefer: wait=0\r\n";
     enum { LOOPS = 4 };
     START(LOOPS, "--route", "POST /orders in_flight_wait=2200ms");
     peer_script_default(rig.peer, held);
+    int64_t begin_ms = suite_now_ms();
     int first = sender_post(rig.address, "k", "");
     ck_assert(peer_wait_stalled(rig.peer, 1));
     struct http_answer before = http_receive(sender_post(rig.address, "k", now), false, NULL);
@@ -314,6 +315,7 @@ START_TEST(how_long_the_handler_takes_is_learned_once_for_all_loops)
     sender_expect_last(sender_post(rig.address, "k", ""), 409, "in-progress"); /* after 2.2 s */
     peer_release(rig.peer, 1);
     sender_expect_last(first, 201, "executed");
+    long most_s = (long) ((suite_now_ms() - begin_ms) * 3 / 2 + 999) / 1000;
     int second = sender_post(rig.address, "k-2", "");
     ck_assert(peer_wait_stalled(rig.peer, 1));
     for (int i = 0; i < LOOPS; i++) {
@@ -321,7 +323,8 @@ START_TEST(how_long_the_handler_takes_is_learned_once_for_all_loops)
         struct http_answer answer = http_receive(sender_post(rig.address, "k-2", now), false, NULL);
         RIG_EXPECT(answer, 409, "in-progress");
         ck_assert(http_field(&answer, "Retry-After", after, sizeof after));
-        ck_assert_msg(strtol(after, NULL, 10) >= 2 && strtol(after, NULL, 10) <= 5, "Retry-After: %s", after);
+        ck_assert_msg(strtol(after, NULL, 10) >= 2 && strtol(after, NULL, 10) <= most_s, "Retry-After: %s, at most %ld",
+                      after, most_s);
         http_answer_free(&answer);
     }
     peer_release(rig.peer, 1);

@@ -311,6 +311,7 @@ static int listen_on(const char *address)
         to.sin_port = htons((uint16_t) strtoul(colon + 1, NULL, 10));
     }
     (void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    (void) setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one); /* whoever starts it may hold its port */
     if (inet_pton(AF_INET, host, &to.sin_addr) != 1 || bind(fd, (struct sockaddr *) &to, sizeof to) != 0 ||
         listen(fd, BACKLOG) != 0 || getsockname(fd, (struct sockaddr *) &to, &len) != 0) {
         fail("listen");

@@ -1,6 +1,9 @@
 /* trial.c - see trial.h: its processes, what its clients ask, faults and waits. Its end: trial_end.c. */
 #include "tests/proof/runs/trial.h"
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -19,6 +22,22 @@ int64_t trial_now_ns(void)
 
 /* --- processes --- */
 
+/* A port of the oracle's own, from its first start to the end: held by a socket that never listens, so that nobody else gets it, and answers in its
+ * place, while the oracle is down. */
+static void keep_port(struct trial *trial, char address[64])
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof at;
+    int on = 1;
+    trial->keeper = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_ge(trial->keeper, 0);
+    ck_assert_int_eq(setsockopt(trial->keeper, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    ck_assert_int_eq(setsockopt(trial->keeper, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on), 0);
+    ck_assert_int_eq(bind(trial->keeper, (struct sockaddr *) &at, len), 0);
+    ck_assert_int_eq(getsockname(trial->keeper, (struct sockaddr *) &at, &len), 0);
+    (void) snprintf(address, 64, "127.0.0.1:%u", ntohs(at.sin_port));
+}
+
 static void start_oracle(struct trial *trial, const char *address)
 {
     const char *const arguments[] = { "--listen", address, "--ledger", trial->ledger, NULL };
@@ -29,13 +48,15 @@ static void start_oracle(struct trial *trial, const char *address)
 
 void trial_open(struct trial *trial, const char *name, unsigned seed, const char *const *settings)
 {
+    char address[64];
     *trial = (struct trial){ .name = name, .seed = seed, .settings = settings };
     pthread_mutex_init(&trial->lock, NULL);
     pthread_cond_init(&trial->changed, NULL);
     history_init(&trial->history);
     (void) snprintf(trial->store, sizeof trial->store, "%s/%s.db", daemon_folder(), name);
     (void) snprintf(trial->ledger, sizeof trial->ledger, "%s/%s.ledger", daemon_folder(), name);
-    start_oracle(trial, "127.0.0.1:0");
+    keep_port(trial, address);
+    start_oracle(trial, address);
 }
 
 void trial_start(struct trial *trial, const char *crash_at)
@@ -98,6 +119,7 @@ void trial_end(struct trial *trial)
         ck_assert_msg(daemon_stop(&trial->nonbis) == 0, "nonbisd did not end well, see %s", trial->nonbis.log_path);
     }
     end_by_kill(&trial->oracle);
+    (void) close(trial->keeper);
     history_fini(&trial->history);
 }
 
@@ -234,8 +256,8 @@ static struct http_answer receive_slowly(int fd, int byte_ms)
     char byte;
     struct buf bytes;
     buf_init(&bytes, 16 * 1024);
-    while (recv(fd, &byte, 1, 0) == 1) {
-        buf_append_bytes(&bytes, &byte, 1);
+    for (ssize_t got; (got = recv(fd, &byte, 1, 0)) == 1 || (got < 0 && errno == EINTR);) {
+        buf_append_bytes(&bytes, &byte, got == 1 ? 1 : 0);
         struct pollfd one = { .fd = fd }; /* neither more bytes nor their end make it faster */
         (void) poll(&one, 1, byte_ms);
     }

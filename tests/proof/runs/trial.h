@@ -15,6 +15,7 @@ struct trial {
     unsigned seed;
     const char *const *settings; /* more arguments of nonbisd, NULL-terminated, or NULL */
     struct daemon oracle, nonbis;
+    int keeper; /* of the oracle's port */
     char store[600], ledger[600];
     pthread_mutex_t lock;
     pthread_cond_t changed;
