@@ -60,7 +60,10 @@ bool http_session_may_reuse(const struct http_session *session, uint64_t origin,
 
 /* ---- the answer --------------------------------------------------------------------------------------------------- */
 
-enum { HTTP_INTERIM_MAX = 64 }; /* answers 1xx in front of the answer */
+enum {
+    HTTP_INTERIM_MAX = 64,              /* answers 1xx in front of the answer */
+    HTTP_TRAILERS_MAX = ANSWER_HEAD_MAX /* bytes of lines behind a chunked body; more is no whole answer */
+};
 
 struct http_reader {
     struct answer *answer;
@@ -69,6 +72,7 @@ struct http_reader {
     unsigned interim;     /* heads with 1xx that came */
     bool bodyless_method; /* HEAD */
     uint64_t body_seen;   /* also what was over the bound */
+    size_t trailer_bytes; /* of the lines behind a chunked body, their ends included */
     int64_t arrived_wall_ms;
 };
 

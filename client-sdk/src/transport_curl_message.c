@@ -52,6 +52,10 @@ static const char *message_cause(const struct http_call *call, char *room, size_
         (void) snprintf(room, size, "its head is larger than %d bytes", ANSWER_HEAD_MAX);
         return room;
     }
+    if (call->reader.trailer_bytes > HTTP_TRAILERS_MAX) {
+        (void) snprintf(room, size, "its trailers are larger than %d bytes", HTTP_TRAILERS_MAX);
+        return room;
+    }
     if (call->reader.interim > HTTP_INTERIM_MAX) {
         (void) snprintf(room, size, "more than %d interim answers came in front of one", HTTP_INTERIM_MAX);
         return room;

@@ -82,7 +82,9 @@ size_t http_reader_on_header(char *bytes, size_t size, size_t count, void *conte
         line.len--;
     }
     if (reader->answer->head_whole) {
-        return size * count; /* a trailer: dropped, as the server drops them (contract 6.8) */
+        /* A trailer: dropped, as the server drops them (contract 6.8). Libcurl 7.88 keeps every one, without a bound. */
+        reader->trailer_bytes += size * count;
+        return reader->trailer_bytes > HTTP_TRAILERS_MAX ? 0 : size * count;
     }
     if (!reader->in_head) {
         answer_clear(reader->answer);

@@ -274,6 +274,40 @@ START_TEST(a_head_that_is_too_large_is_no_answer)
 }
 END_TEST
 
+/* libcurl keeps every trailer line until the next exchange; the answer has come, but nobody can say that it is whole. Lines of 64
+ * bytes. */
+static const struct {
+    const char *line;
+    unsigned count;
+    bool whole;
+} trailers[] = {
+    { "X-Filler: 0123456789012345678901234567890123456789012345678901\r\n", 4096, true },
+    { "X-Filler: 0123456789012345678901234567890123456789012345678901\r\n", 4097, false },
+    { "a:\r\n", 100000000, false },
+};
+
+START_TEST(trailers_without_end_are_no_end_of_an_answer)
+{
+    const struct peer_step steps[] = { DO(PEER_BODY),
+                                       SAY("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n"),
+                                       { PEER_SEND, trailers[_i].line, trailers[_i].count },
+                                       SAY("\r\n"),
+                                       DO(PEER_WAIT_END),
+                                       PEER_END };
+    struct probe probe;
+    probe_open(&probe);
+    peer_script_default(probe.peer, steps);
+    probe_send(&probe);
+    ck_assert_uint_eq(probe.facts.hook_calls, 1);
+    ck_assert(probe.facts.answer.head_whole);
+    ck_assert(probe.facts.answer.whole == trailers[_i].whole);
+    ck_assert_msg((strstr(probe.facts.message, "its trailers are larger than 262144 bytes") == NULL) ==
+                      trailers[_i].whole,
+                  "it says \"%s\"", probe.facts.message);
+    probe_close(&probe);
+}
+END_TEST
+
 START_TEST(nothing_of_an_earlier_answer_is_left_in_the_next_one)
 {
     static const struct peer_step first[] = {
@@ -319,6 +353,7 @@ SUITE(transport_answer)
     CASE_LOOP(suite, an_answer_comes_out_as_it_was_framed, sizeof rows / sizeof rows[0]);
     CASE_LOOP(suite, a_body_over_the_bound_is_read_to_its_end_and_kept_up_to_it, 5);
     CASE(suite, a_head_that_is_too_large_is_no_answer);
+    CASE_LOOP(suite, trailers_without_end_are_no_end_of_an_answer, sizeof trailers / sizeof trailers[0]);
     CASE(suite, nothing_of_an_earlier_answer_is_left_in_the_next_one);
     CASE(suite, the_moment_of_the_head_is_told_on_the_wall_clock);
     return suite;
