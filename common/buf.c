@@ -8,6 +8,8 @@
 
 enum { FIRST_CAPACITY = 1024 }; /* bytes: most heads and problem bodies fit without another growth */
 
+void (*buf_without_memory)(size_t bytes);
+
 void buf_init(struct buf *buf, size_t max)
 {
     *buf = (struct buf){ .max = max };
@@ -35,6 +37,13 @@ void buf_reuse(struct buf *buf, size_t max, size_t keep_max)
     buf->max = max;
 }
 
+static void tell_missing(size_t bytes)
+{
+    if (buf_without_memory != NULL) {
+        buf_without_memory(bytes);
+    }
+}
+
 /* Room for `len` more bytes, which are known to stay under the ceiling. */
 static bool grow(struct buf *buf, size_t len)
 {
@@ -48,6 +57,7 @@ static bool grow(struct buf *buf, size_t len)
     }
     char *ptr = realloc(buf->ptr, cap);
     if (ptr == NULL) {
+        tell_missing(cap);
         return false;
     }
     buf->ptr = ptr;
@@ -143,6 +153,7 @@ void buf_printf(struct buf *buf, const char *format, ...)
         /* vsnprintf also writes a NUL, which must not count against the ceiling. */
         char *text = malloc((size_t) needed + 1);
         if (text == NULL) {
+            tell_missing((size_t) needed + 1);
             buf->failed = true;
         } else {
             (void) vsnprintf(text, (size_t) needed + 1, format, again);

@@ -1,7 +1,10 @@
 /* buf.h - text that grows up to a ceiling.
  *
  * Owns its bytes. Failure is sticky: once the ceiling was met or memory was out, `failed` stays true,
- * nothing more is appended, and the caller checks it once at the end. One thread at a time. */
+ * nothing more is appended, and the caller checks it once at the end. One thread at a time.
+ *
+ * nonbisd lets no buf fail for want of memory (buf_without_memory): it ends, as for all its memory (server/base/memory.h), since half a field,
+ * path or body that nobody looked at would be a lie. libnonbis checks `failed`, and reports. */
 #ifndef NONBIS_COMMON_BUF_H
 #define NONBIS_COMMON_BUF_H
 
@@ -13,6 +16,10 @@ struct buf {
     size_t max; /* ceiling in bytes */
     bool failed;
 };
+
+/* Called when memory is out, with the bytes that were asked for, before the buf fails; NULL, as it is at first: nothing is called. Set before
+ * the first thread starts. */
+extern void (*buf_without_memory)(size_t bytes);
 
 void buf_init(struct buf *buf, size_t max);
 void buf_fini(struct buf *buf);

@@ -10,6 +10,7 @@
 #include "server/store/bench.h"
 #include "server/store/check.h"
 
+#include <cjson/cJSON.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -393,6 +394,15 @@ static int act(struct server *server, enum settings_action action, struct buf *t
     return serve(server, text);
 }
 
+/* What allocates for itself ends with the process as well, instead of an answer by halves (server/base/memory.h). libmicrohttpd, libuv and SQLite
+ * report an error, which is looked at. */
+static void memory_for_all(void)
+{
+    cJSON_Hooks hooks = { .malloc_fn = memory_bytes, .free_fn = free };
+    cJSON_InitHooks(&hooks);
+    buf_without_memory = memory_end;
+}
+
 int main(int argc, char **argv)
 {
     static struct server server;
@@ -400,6 +410,7 @@ int main(int argc, char **argv)
     struct buf text;
     enum settings_action action = ACTION_RUN;
     buf_init(&text, MAIN_TEXT_MAX);
+    memory_for_all();
     process_open_standard_descriptors();
     server.started_wall_ms = clock_wall_ms();
     (void) umask(0077);

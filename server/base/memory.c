@@ -5,16 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+void memory_end(size_t bytes)
+{
+    (void) fprintf(stderr,
+                   "nonbisd: out of memory: %zu bytes were asked for; the process ends now and "
+                   "running commands become unknown at the next start\n",
+                   bytes);
+    abort();
+}
+
 static void *memory_checked(void *memory, size_t bytes)
 {
     if (memory == NULL) {
-        (void) fprintf(stderr,
-                       "nonbisd: out of memory: %zu bytes were asked for; the process ends now and "
-                       "running commands become unknown at the next start\n",
-                       bytes);
-        abort();
+        memory_end(bytes);
     }
     return memory;
+}
+
+void *memory_bytes(size_t bytes)
+{
+    return memory_checked(malloc(bytes == 0 ? 1 : bytes), bytes);
 }
 
 void *memory_new(size_t bytes)
@@ -29,7 +39,7 @@ void *memory_resize(void *old, size_t bytes)
 
 void *memory_copy(const void *bytes, size_t len)
 {
-    void *copy = memory_checked(malloc(len == 0 ? 1 : len), len);
+    void *copy = memory_bytes(len);
     if (len > 0) {
         memcpy(copy, bytes, len);
     }

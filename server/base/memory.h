@@ -9,8 +9,12 @@
 #include "common/view.h"
 
 void *memory_new(size_t bytes);               /* zeroed */
+void *memory_bytes(size_t bytes);             /* not zeroed */
 void *memory_resize(void *old, size_t bytes); /* new bytes not zeroed */
 void *memory_copy(const void *bytes, size_t len);
 char *memory_text(struct view text); /* NUL-terminated copy */
+
+/* The end, with that message: also of what has memory of its own (common/buf.h). */
+void memory_end(size_t bytes) __attribute__((noreturn));
 
 #endif

@@ -110,6 +110,33 @@ START_TEST(memory_that_is_not_there_is_a_failure_that_sticks)
 }
 END_TEST
 
+static size_t missed; /* bytes that were not there */
+
+static void note_missed(size_t bytes)
+{
+    missed = bytes;
+}
+
+/* nonbisd ends there (server/main.c), before anybody meets the half of a text. The ceiling is no want of memory. */
+START_TEST(memory_that_is_not_there_is_told_first_to_whoever_asked_for_that)
+{
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+    struct buf buf;
+    buf_without_memory = note_missed;
+    buf_init(&buf, 3);
+    buf_append(&buf, VIEW("abcd"));
+    ck_assert(buf.failed);
+    ck_assert_uint_eq(missed, 0);
+    buf_fini(&buf);
+    buf_init(&buf, SIZE_MAX);
+    ck_assert_ptr_null(buf_reserve(&buf, SIZE_MAX / 2 + 1));
+    buf_fini(&buf);
+    buf_without_memory = NULL;
+    ck_assert_uint_ge(missed, SIZE_MAX / 2 + 1);
+#endif
+}
+END_TEST
+
 START_TEST(it_grows_and_keeps_what_it_holds)
 {
     struct buf buf;
@@ -167,6 +194,7 @@ SUITE(buf)
     CASE(suite, a_printed_text_too_long_fails_too);
     CASE(suite, a_huge_length_cannot_wrap_around);
     CASE(suite, memory_that_is_not_there_is_a_failure_that_sticks);
+    CASE(suite, memory_that_is_not_there_is_told_first_to_whoever_asked_for_that);
     CASE(suite, it_grows_and_keeps_what_it_holds);
     CASE(suite, reserved_room_is_written_by_the_caller);
     CASE(suite, taken_bytes_belong_to_the_caller);
