@@ -11,6 +11,7 @@
 #include "server/store/check.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,8 +22,10 @@
 enum {
     EXIT_ADDRESS = 69,
     EXIT_SOFTWARE_START = 70,
+    EXIT_OUTPUT = 70,
     EXIT_CONFIGURATION = 78,
-    MAIN_TEXT_MAX = 256 * 1024,
+    MAIN_TEXT_MAX =
+        16 * 1024 * 1024, /* longer than all arguments that the kernel takes, also as --print-config writes them */
     HEAP_STEP_BYTES = 256 * 1024,
     DESCRIPTORS_OWN = 128, /* of the first loop, the store and the logs */
     DESCRIPTORS_LOOP = 16, /* of each further loop */
@@ -54,6 +57,19 @@ static void print(const struct buf *text)
     if (text->len > 0) { /* else there may be no bytes to point to */
         (void) fwrite(text->ptr, 1, text->len, stdout);
     }
+}
+
+/* What was asked for and did not arrive whole must not look as if it had. */
+static int end_output(int exit_code, const struct buf *text)
+{
+    bool written = fflush(stdout) == 0;
+    int error = errno;
+    if (written && ferror(stdout) == 0 && !text->failed) {
+        return exit_code;
+    }
+    (void) fprintf(stderr, "nonbisd: could not write all of it to standard output: %s\n",
+                   written ? "an earlier part of it was lost" : strerror(error));
+    return exit_code != 0 ? exit_code : EXIT_OUTPUT;
 }
 
 /* One line about a value that cannot be used: where it was given, and why. */
@@ -363,6 +379,7 @@ static int look_at_store(const struct server *server, enum settings_action actio
         (void) fail(exit_code, &error);
         (void) fputc('\n', stderr);
     }
+    exit_code = end_output(exit_code, &text);
     buf_fini(&text);
     buf_fini(&error);
     return exit_code;
@@ -374,20 +391,20 @@ static int act(struct server *server, enum settings_action action, struct buf *t
     case ACTION_HELP:
         settings_help(text);
         print(text);
-        return 0;
+        return end_output(0, text);
     case ACTION_VERSION:
         (void) printf("nonbisd %s\n", NONBIS_VERSION);
-        return 0;
+        return end_output(0, text);
     case ACTION_PRINT_CONFIG:
         settings_print(&server->settings, text);
         print(text);
-        return 0;
+        return end_output(0, text);
     case ACTION_BENCH_STORE:
     case ACTION_CHECK_STORE:
         return look_at_store(server, action);
     case ACTION_CHECK:
         (void) printf("the configuration is valid\n");
-        return 0;
+        return end_output(0, text);
     case ACTION_RUN:
         break;
     }

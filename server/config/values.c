@@ -227,6 +227,9 @@ bool names_read(struct view text, struct setting_names *names, struct buf *error
             len += name.len;
         }
     }
+    if (fault == NULL && made.count == 0 && text.len > 0) {
+        fault = "expected field names separated by commas, or nothing"; /* no guard is somebody's wish, not a slip */
+    }
     if (fault != NULL) {
         free(made.text);
         buf_append_text(error, fault);

@@ -2,8 +2,10 @@
  *
  *   EVERYTHING --FULL--> NO_NEW_CLAIMS --FULL--> the same in the room that is kept for outcomes --FULL--> READS_ONLY
  *        |                                        (it begins here while that room is not there)
- *        `----FAILED, also of a later one---> OUTCOMES_ONLY --FULL--> the same in that room
- *                                                 an outcome does not fail with a stranger's damaged row
+ *        `----FAILED, also of a later one---> all of it again without the tasks whose rows cannot be read (these are told FAILED)
+ *                                           --FAILED, or none is such a task--> OUTCOMES_ONLY --FULL--> the same in that room
+ *                                           --FAILED--> each outcome in a transaction of its own
+ *                                                 nobody fails with a stranger's damaged row
  *
  * Replays and look-ups go on without any room (contract 11.5).
  *
@@ -156,7 +158,7 @@ static enum store_result batch_pass(struct store *store, struct store_batch *bat
     return result;
 }
 
-enum store_result store_batch_run(struct store *store, struct store_batch *batch, bool touch, bool *wrote)
+static enum store_result batch_run_whole(struct store *store, struct store_batch *batch, bool touch, bool *wrote)
 {
     enum pass first = store_takes_claims(store) ? PASS_EVERYTHING : PASS_NO_NEW_CLAIMS;
     enum store_result result = batch_pass(store, batch, first, touch, wrote);
@@ -169,12 +171,80 @@ enum store_result store_batch_run(struct store *store, struct store_batch *batch
             result = batch_pass(store, batch, PASS_READS_ONLY, touch, wrote);
         }
     }
-    if (result == STORE_FAILED && batch->outcomes.count > 0 && store_batch_count(batch) > batch->outcomes.count) {
-        result = batch_pass(store, batch, PASS_OUTCOMES_ONLY, touch, wrote);
-        if (result == STORE_FULL && store_make_room(store)) {
-            result = batch_pass(store, batch, PASS_OUTCOMES_ONLY, touch, wrote);
+    return result;
+}
+
+/* --- one that fails alone --- */
+
+/* Takes out what fails also when it is only looked up, in a transaction of its own (docs/facts.md 68) that writes nothing. */
+static void batch_leave_out(struct store *store, struct list *tasks, struct list *left_out)
+{
+    struct list kept;
+    list_init(&kept);
+    for (struct list_node *node; (node = list_take_first(tasks)) != NULL;) {
+        struct store_task *task = task_of(node);
+        enum store_result result = store_begin(store);
+        if (result == STORE_OK) {
+            result = task_run(store, task, false);
+            store_rollback(store);
         }
+        task_clear(task, STORE_FAILED);
+        list_append(result == STORE_FAILED ? left_out : &kept, node);
     }
+    list_splice(tasks, &kept);
+}
+
+/* OK: at least one of them is written. */
+static enum store_result batch_run_each_outcome(struct store *store, struct store_batch *batch, bool *wrote)
+{
+    struct list_node *end = &batch->outcomes.head;
+    *wrote = false;
+    for (struct list_node *node = end->next; node != end; node = node->next) {
+        struct store_task *task = task_of(node);
+        enum store_result result = store_begin(store);
+        if (result == STORE_OK) {
+            task->result = task_run(store, task, true);
+            bool good = task->result == STORE_OK || task->result == STORE_STALE;
+            result = good ? store_commit(store) : task->result;
+            store_rollback(store);
+        }
+        if (result != STORE_OK) {
+            task_clear(task, result);
+        }
+        if (result == STORE_UNCERTAIN) {
+            return result;
+        }
+        *wrote = *wrote || task->result == STORE_OK;
+    }
+    return *wrote ? STORE_OK : STORE_FAILED;
+}
+
+static enum store_result batch_run_outcomes(struct store *store, struct store_batch *batch, bool *wrote)
+{
+    enum store_result result = batch_pass(store, batch, PASS_OUTCOMES_ONLY, false, wrote);
+    if (result == STORE_FULL && store_make_room(store)) {
+        result = batch_pass(store, batch, PASS_OUTCOMES_ONLY, false, wrote);
+    }
+    return result;
+}
+
+enum store_result store_batch_run(struct store *store, struct store_batch *batch, bool touch, bool *wrote)
+{
+    struct list left_out;
+    list_init(&left_out);
+    enum store_result result = batch_run_whole(store, batch, touch, wrote);
+    if (result == STORE_FAILED && batch->claims.count + batch->reads.count > 0 && store_batch_count(batch) > 1) {
+        batch_leave_out(store, &batch->claims, &left_out);
+        batch_leave_out(store, &batch->reads, &left_out);
+        result = left_out.count > 0 ? batch_run_whole(store, batch, touch, wrote) : result;
+    }
+    if (result == STORE_FAILED && batch->outcomes.count > 0 && store_batch_count(batch) > batch->outcomes.count) {
+        result = batch_run_outcomes(store, batch, wrote);
+    }
+    if (result == STORE_FAILED && batch->outcomes.count > 1) {
+        result = batch_run_each_outcome(store, batch, wrote);
+    }
+    list_splice(&batch->claims, &left_out);
     if (result != STORE_OK) {
         batch_clear(batch, result);
     }

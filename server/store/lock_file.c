@@ -76,9 +76,11 @@ static void lock_file_read(struct lock_file *lock)
         return; /* new, or not ours: it remembers nothing */
     }
     lock_file_read_head(lock, rest);
+    bool in_path = false; /* it may hold lines that look like ours */
     while (view_next_item(&rest, '\n', &line)) {
         uint64_t pid;
-        if (view_starts_with(line, VIEW("store "))) {
+        in_path = in_path || view_starts_with(line, VIEW("path "));
+        if (!in_path && view_starts_with(line, VIEW("store "))) {
             lock->remembers = hex_read(view_make(line.ptr + 6, line.len - 6), lock->store_id, sizeof lock->store_id);
         } else if (view_starts_with(line, VIEW("pid ")) &&
                    view_to_uint64(view_make(line.ptr + 4, line.len - 4), &pid)) {

@@ -128,10 +128,11 @@ static int check_lock(struct sqlite_store *sqlite, const struct check_files *fil
     case LOCK_TAKEN:
         return 0;
     case LOCK_HELD:
-        return check_refuse(error, STORE_EXIT_UNUSABLE, files->path,
-                            "it is locked by process %ld, as %s says. Stop that process first, or check what a "
-                            "snapshot of the file system has of it",
-                            sqlite->lock.pid, files->lock);
+        return check_refuse(
+            error, STORE_EXIT_UNUSABLE, files->path,
+            "it is locked by process %ld, as %s says, or by another --check-store, which does not say so "
+            "there. Stop that process first, or check what a snapshot of the file system has of it",
+            sqlite->lock.pid, files->lock);
     default:
         return check_refuse(error, STORE_EXIT_CANNOT_CREATE, files->path, "its lock file %s: %s", files->lock,
                             strerror(errno));

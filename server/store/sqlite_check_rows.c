@@ -10,12 +10,13 @@ enum {
     FINGERPRINT_BLOB_BYTES = sizeof(struct fingerprint) /* without padding: server/digest/fingerprint_make.c */
 };
 
-/* In the order in which check_read takes them. The last three are of its response: a command that is stored as in progress and has one
+/* In the order in which check_read takes them. The last seven are of its response: a command that is stored as in progress and has one
  * of its execution is completed. */
 static const char commands_sql[] =
     "SELECT c.row_id, c.hash, c.tenant, c.key, c.command_id, c.state, c.execution, c.fingerprint, c.credential, "
     "c.cause,"
-    " c.tombstone, c.due_ms, c.expires_ms, c.forget_ms, r.row_id, r.execution, r.expires_ms"
+    " c.tombstone, c.due_ms, c.expires_ms, c.forget_ms, r.row_id, r.execution, r.expires_ms, r.status, r.bytes,"
+    " r.kept, length(r.body)"
     " FROM commands AS c LEFT JOIN responses AS r ON r.row_id = c.row_id ORDER BY c.row_id";
 static const char lost_responses_sql[] =
     "SELECT r.row_id FROM responses AS r WHERE NOT EXISTS (SELECT 1 FROM commands AS c WHERE c.row_id = r.row_id)";
@@ -28,7 +29,7 @@ struct check_row {
     struct view hash, tenant, key, id, fingerprint, credential; /* until the statement goes on */
     int64_t state, execution, cause, tombstone, due_ms, expires_ms, forget_ms;
     bool has_response;
-    int64_t response_execution, response_expires_ms;
+    int64_t response_execution, response_expires_ms, response_status, response_bytes, response_kept, body_bytes;
 };
 
 static struct view column_view(sqlite3_stmt *statement, int column)
@@ -57,6 +58,10 @@ static void check_read(sqlite3_stmt *statement, struct check_row *row)
         .has_response = sqlite3_column_type(statement, 14) != SQLITE_NULL,
         .response_execution = sqlite3_column_int64(statement, 15),
         .response_expires_ms = sqlite3_column_int64(statement, 16),
+        .response_status = sqlite3_column_int64(statement, 17),
+        .response_bytes = sqlite3_column_int64(statement, 18),
+        .response_kept = sqlite3_column_int64(statement, 19),
+        .body_bytes = sqlite3_column_int64(statement, 20),
     };
 }
 
@@ -133,6 +138,25 @@ static int64_t check_response(struct checking *checking, const struct check_row 
     return recorded ? RECORD_COMPLETED : row->state;
 }
 
+/* What would be replayed. */
+static void check_answer(struct checking *checking, const struct check_row *row)
+{
+    bool kept = row->response_kept == 1;
+    if (!row->has_response) {
+        return;
+    }
+    if (row->response_status < RESPONSE_STATUS_MIN || row->response_status > RESPONSE_STATUS_MAX) {
+        check_find(checking, "row %lld: its response has status %lld", (long long) row->row,
+                   (long long) row->response_status);
+    }
+    if ((!kept && row->response_kept != 0) || row->response_bytes < 0 ||
+        row->body_bytes != (kept ? row->response_bytes : 0)) {
+        check_find(checking, "row %lld: its response had %lld bytes, kept: %lld, and %lld are there",
+                   (long long) row->row, (long long) row->response_bytes, (long long) row->response_kept,
+                   (long long) row->body_bytes);
+    }
+}
+
 /* One that the sweep would come by too late, or never. Of a command in progress the time in its row may be too early (sqlite_store.h). */
 static void check_due(struct checking *checking, const struct check_row *row)
 {
@@ -160,6 +184,7 @@ static void check_row(struct checking *checking, const struct check_row *row)
     }
     check_record(checking, row);
     check_due(checking, row);
+    check_answer(checking, row);
     checking->commands[check_response(checking, row)]++;
 }
 

@@ -127,10 +127,11 @@ bool open_take_lock(struct opening *opening)
     case LOCK_TAKEN:
         break;
     case LOCK_HELD:
-        return open_refuse(opening, STORE_EXIT_UNUSABLE,
-                           "it is locked by process %ld, as %s says. Stop that process first, or give each its own "
-                           "store",
-                           lock->pid, opening->lock_path);
+        return open_refuse(
+            opening, STORE_EXIT_UNUSABLE,
+            "it is locked by process %ld, as %s says, or by a --check-store, which does not say so there. "
+            "Stop that process first, or give each its own store",
+            lock->pid, opening->lock_path);
     case LOCK_REFUSED:
         return open_refuse(opening, STORE_EXIT_CANNOT_CREATE, "its lock file %s: %s", opening->lock_path,
                            strerror(errno));

@@ -29,6 +29,20 @@ int sqlite_response_read(sqlite3_stmt *statement, int at, struct sqlite_row *row
     return SQLITE_OK;
 }
 
+/* Whether it can be what was recorded: a replay is that, or nothing. */
+static bool response_is_whole(const struct sqlite_row *row, struct view body)
+{
+    const struct record *record = &row->record;
+    if (record->response_status >= RESPONSE_STATUS_MIN && record->response_status <= RESPONSE_STATUS_MAX &&
+        body.len == (record->response_kept ? record->response_bytes : 0)) {
+        return true;
+    }
+    log_message(LOG_ERROR, "store",
+                "command row %lld has a damaged response (status %d, bytes: %zu of %llu): it is not used",
+                (long long) row->row, record->response_status, body.len, (unsigned long long) record->response_bytes);
+    return false;
+}
+
 /* The statement stands on the response, or there is none. */
 static int response_take(struct sqlite_store *sqlite, sqlite3_stmt *statement, bool there, struct sqlite_row *row,
                          struct stored_response **response)
@@ -44,8 +58,11 @@ static int response_take(struct sqlite_store *sqlite, sqlite3_stmt *statement, b
     }
     int code = sqlite_response_read(statement, 0, row);
     if (code == SQLITE_OK && response != NULL) {
-        *response = stored_response_new(&row->record, sqlite_column_view(statement, SQLITE_RESPONSE_COLUMNS),
-                                        sqlite_column_view(statement, SQLITE_RESPONSE_COLUMNS + 1));
+        struct view body = sqlite_column_view(statement, SQLITE_RESPONSE_COLUMNS + 1);
+        if (!response_is_whole(row, body)) {
+            return SQLITE_CORRUPT;
+        }
+        *response = stored_response_new(&row->record, sqlite_column_view(statement, SQLITE_RESPONSE_COLUMNS), body);
     }
     return code;
 }

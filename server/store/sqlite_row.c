@@ -3,6 +3,7 @@
  * adds to a record (sqlite_response.c), the scan of a start (sqlite_scan.c). */
 #include "server/store/sqlite_store.h"
 
+#include "schema/limits.h"
 #include "server/base/log.h"
 #include "server/base/memory.h"
 
@@ -126,6 +127,18 @@ int sqlite_row_find(struct sqlite_store *sqlite, int64_t at, struct view tenant,
     return code == SQLITE_OK && row->row != 0 ? sqlite_response_join(sqlite, row, response) : code;
 }
 
+/* Whether tenant and key are those that the row was made for. */
+static bool row_is_of(const struct sqlite_store *sqlite, const struct sqlite_row *row, struct view tenant,
+                      struct view key)
+{
+    uint8_t hash[SQLITE_HASH_BYTES];
+    if (key.len > LIMIT_KEY_BYTES) {
+        return false;
+    }
+    sqlite_row_hash(sqlite, tenant, key, hash);
+    return memcmp(hash, row->hash, sizeof hash) == 0;
+}
+
 /* The id leads to its row; that row counts when the whole id stands in it and it is this tenant's. */
 int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const uint8_t command_id[COMMAND_ID_BYTES],
                        struct sqlite_row *row, char **key)
@@ -139,10 +152,14 @@ int sqlite_row_find_id(struct sqlite_store *sqlite, struct view tenant, const ui
         code = SQLITE_DONE;
         if (!sqlite_row_read(statement, row)) {
             code = SQLITE_CORRUPT;
-        } else if (view_equal(sqlite_column_view(statement, 18), tenant)) {
-            *key = memory_text(sqlite_column_view(statement, 19));
-        } else {
+        } else if (!view_equal(sqlite_column_view(statement, 18), tenant)) {
             memset(row, 0, sizeof *row);
+        } else if (!row_is_of(sqlite, row, tenant, sqlite_column_view(statement, 19))) {
+            log_message(LOG_ERROR, "store", "command row %lld has another key than its own: it is not used",
+                        (long long) row->row);
+            code = SQLITE_CORRUPT;
+        } else {
+            *key = memory_text(sqlite_column_view(statement, 19));
         }
     }
     int reset = sqlite3_reset(statement);

@@ -219,6 +219,7 @@ struct view sqlite_column_view(sqlite3_stmt *statement, int column);
 int sqlite_response_join(struct sqlite_store *sqlite, struct sqlite_row *row, struct stored_response **response);
 /* The same from column `at` on of a statement that stands on the row; NULL there: it has none. */
 int sqlite_response_read(sqlite3_stmt *statement, int at, struct sqlite_row *row);
+enum { RESPONSE_STATUS_MIN = 200, RESPONSE_STATUS_MAX = 999 }; /* of an answer that completes a command */
 enum {
     SQLITE_RESPONSE_EXPIRES = 2,
     SQLITE_RESPONSE_COLUMNS = 7

@@ -106,13 +106,14 @@ static void damage_leave_block(struct sqlite_store *sqlite, int64_t number, int 
 /* --- finding --- */
 
 /* As a whole record; NULL, or why it cannot be. */
-static const char *due_row_read(sqlite3_stmt *statement, struct sqlite_row *row)
+static const char *due_row_read(sqlite3_stmt *statement, struct sqlite_row *row, int64_t now_ms)
 {
     if (!sqlite_row_take(statement, row)) {
         return "no version of this program wrote it";
     }
     if (row->record.state != RECORD_IN_PROGRESS) {
-        return NULL;
+        bool due = record_state_at(&row->record, now_ms) != row->record.state;
+        return due ? NULL : "its own times say that it is not due";
     }
     if (sqlite3_column_int64(statement, SQLITE_ROW_COLUMNS) != (sqlite3_int64) row->record.execution) {
         return "its response is that of another execution";
@@ -138,7 +139,7 @@ static void block_take_row(struct sweeping *sweeping, sqlite3_stmt *statement)
     struct due_row *due = &sweeping->due[sweeping->due_count];
     memset(due, 0, sizeof *due);
     due->due_ms = due_ms;
-    const char *why = due_row_read(statement, &due->row);
+    const char *why = due_row_read(statement, &due->row, sweeping->now_ms);
     if (why != NULL) {
         damage_step_over(sweeping->sqlite, row, why);
         return;

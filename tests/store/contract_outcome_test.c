@@ -170,6 +170,7 @@ START_TEST(a_body_of_a_mebibyte_comes_back_whole)
         body[i] = (char) (i * 31 + i / 4096);
     }
     finish.body = view_make(body, len);
+    finish.outcome.response_bytes = len;
     ck_assert_int_eq(store_begin(store), STORE_OK);
     ck_assert_int_eq(store_finish_command(store, &finish, &after), STORE_OK);
     ck_assert_int_eq(store_commit(store), STORE_OK);

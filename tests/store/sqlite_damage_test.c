@@ -1,5 +1,6 @@
 /* sqlite_damage_test.c - files and rows that no version of this program wrote: what is refused at start and in which words, what is not used later, and
  * what a lock file says that is not as it should be (docs/contract.md 9.9, 11.4). */
+#include "server/store/batch.h"
 #include "server/store/filesystem.h"
 #include "server/store/lock_file.h"
 #include "server/store/sqlite_store.h"
@@ -131,6 +132,53 @@ START_TEST(a_row_that_cannot_be_right_is_neither_found_by_its_id_nor_swept_away)
 }
 END_TEST
 
+static const char *const names[] = {
+    "UPDATE commands SET key = 'other'", "UPDATE commands SET key = ''",
+    "UPDATE commands SET key = hex(zeroblob(2000))", /* longer than a key can be */
+};
+
+/* Nobody is told of a key that is not that of the command. */
+START_TEST(a_row_with_another_key_than_its_own_is_not_found_by_its_id)
+{
+    struct store_options options = start();
+    struct store *store = fixture_open(&options);
+    struct store_found claimed = fixture_claim_now(store, "running", 1, 1), found;
+    run_sql(sqlite_store_of(store)->db, names[_i]);
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_look_up_id(store, VIEW("t"), claimed.record.command_id, &found), STORE_FAILED);
+    ck_assert_ptr_null(found.key);
+    ck_assert_int_eq(found.record.state, RECORD_ABSENT);
+    store_rollback(store);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
+static const char *const responses[] = {
+    "UPDATE responses SET status = 0", "UPDATE responses SET status = 100", "UPDATE responses SET status = 99999",
+    "UPDATE responses SET body = x''", "UPDATE responses SET bytes = -1",   "UPDATE responses SET bytes = 3",
+    "UPDATE responses SET kept = 0",
+};
+
+/* A repeat is refused; what the command came to is still told. */
+START_TEST(an_answer_that_cannot_be_what_was_recorded_is_not_replayed)
+{
+    struct store_options options = start();
+    struct store *store = fixture_open(&options);
+    struct store_found claimed = fixture_claim_now(store, "done", 1, 1), found;
+    struct store_claim repeat = fixture_claim("done", 1, 1);
+    ck_assert_int_eq(fixture_finish_now(store, "done", &claimed, OUTCOME_COMPLETED), STORE_OK);
+    run_sql(sqlite_store_of(store)->db, responses[_i]);
+    ck_assert_int_eq(store_begin(store), STORE_OK);
+    ck_assert_int_eq(store_claim_key(store, &repeat, &found), STORE_FAILED);
+    ck_assert_ptr_null(found.response);
+    store_rollback(store);
+    ck_assert_int_eq(fixture_state(store, "done"), RECORD_COMPLETED);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
 START_TEST(a_row_that_is_gone_is_an_outcome_that_comes_too_late)
 {
     struct store_options options = start();
@@ -139,6 +187,94 @@ START_TEST(a_row_that_is_gone_is_an_outcome_that_comes_too_late)
     run_sql(sqlite_store_of(store)->db, "DELETE FROM commands");
     ck_assert_int_eq(fixture_finish_now(store, "k", &claimed, OUTCOME_COMPLETED), STORE_STALE);
     ck_assert_int_eq(fixture_state(store, "k"), RECORD_ABSENT);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
+/* Whoever repeats the key of a damaged row is refused, and nobody else: what came with it is as if it had come alone. */
+START_TEST(a_damaged_row_fails_those_who_ask_for_it_and_nobody_who_came_with_them)
+{
+    struct store_options options = start();
+    struct store *store = fixture_open(&options);
+    struct store_found running = fixture_claim_now(store, "running", 1, 1), damaged;
+    struct store_task outcome = { .kind = STORE_TASK_FINISH };
+    struct store_task claims[] = { { .kind = STORE_TASK_CLAIM },
+                                   { .kind = STORE_TASK_CLAIM },
+                                   { .kind = STORE_TASK_VOID } };
+    struct store_task reads[] = { { .kind = STORE_TASK_LOOK_UP }, { .kind = STORE_TASK_LOOK_UP } };
+    struct store_batch batch;
+    bool wrote;
+    damaged = fixture_claim_now(store, "damaged", 1, 1);
+    ck_assert_int_eq(fixture_finish_now(store, "damaged", &damaged, OUTCOME_COMPLETED), STORE_OK);
+    run_sql(sqlite_store_of(store)->db, "UPDATE commands SET fingerprint = x'01' WHERE key = 'damaged'");
+    outcome.finish = fixture_finish("running", &running, OUTCOME_COMPLETED);
+    claims[0].claim = fixture_claim("damaged", 1, 1);
+    claims[1].claim = fixture_claim("new", 1, 1);
+    claims[2].claim = fixture_claim("void", 1, 1);
+    claims[2].retention = (struct retention){ FIXTURE_TTL_MS, FIXTURE_TTL_MS };
+    reads[0].claim = fixture_claim("running", 1, 1);
+    reads[1].claim = fixture_claim("damaged", 1, 1);
+    store_batch_init(&batch);
+    list_append(&batch.outcomes, &outcome.message.node);
+    for (int i = 0; i < 3; i++) {
+        list_append(&batch.claims, &claims[i].message.node);
+    }
+    list_append(&batch.reads, &reads[0].message.node);
+    list_append(&batch.reads, &reads[1].message.node);
+    ck_assert_int_eq(store_batch_run(store, &batch, false, &wrote), STORE_OK);
+    ck_assert(wrote);
+    ck_assert_uint_eq(store_batch_count(&batch), 6); /* each is posted */
+    ck_assert_int_eq(outcome.result, STORE_OK);
+    ck_assert_int_eq(claims[0].result, STORE_FAILED);
+    ck_assert_int_eq(claims[1].result, STORE_OK);
+    ck_assert(claims[1].found.claimed);
+    ck_assert_int_eq(claims[2].result, STORE_OK);
+    ck_assert(claims[2].found.claimed);
+    ck_assert_int_eq(reads[0].result, STORE_OK);
+    ck_assert_int_eq(reads[0].found.record.state, RECORD_COMPLETED);
+    ck_assert_int_eq(reads[1].result, STORE_FAILED);
+    free(claims[2].found.request);
+    free(reads[0].found.request);
+    crash(store); /* all of it is durable */
+    store = fixture_open(&options);
+    ck_assert_int_eq(fixture_state(store, "running"), RECORD_COMPLETED);
+    ck_assert_int_eq(fixture_state(store, "new"), RECORD_UNKNOWN); /* it ran */
+    ck_assert_int_eq(fixture_state(store, "void"), RECORD_VOIDED);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
+/* A late answer of a command whose row is damaged; that of another one comes with it, before it or behind it. */
+START_TEST(an_outcome_whose_row_is_damaged_keeps_no_other_outcome_from_being_recorded)
+{
+    struct store_options options = start();
+    struct store *store = fixture_open(&options);
+    struct store_found found[3];
+    struct store_task outcomes[3] = { { .kind = STORE_TASK_FINISH },
+                                      { .kind = STORE_TASK_FINISH },
+                                      { .kind = STORE_TASK_FINISH } };
+    static const char *const keys[] = { "a", "b", "c" };
+    struct store_batch batch;
+    bool wrote;
+    for (int i = 0; i < 3; i++) {
+        found[i] = fixture_claim_now(store, keys[i], 1, 1);
+        ck_assert_int_eq(fixture_finish_now(store, keys[i], &found[i], OUTCOME_UNKNOWN), STORE_OK);
+    }
+    run_sql(sqlite_store_of(store)->db, "UPDATE commands SET fingerprint = x'01' WHERE key = 'b'");
+    store_batch_init(&batch);
+    for (int i = 0; i < 3; i++) {
+        outcomes[i].finish = fixture_finish(keys[i], &found[i], OUTCOME_COMPLETED);
+        list_append(&batch.outcomes, &outcomes[i].message.node);
+    }
+    ck_assert_int_eq(store_batch_run(store, &batch, false, &wrote), STORE_OK);
+    ck_assert(wrote);
+    ck_assert_int_eq(outcomes[0].result, STORE_OK);
+    ck_assert_int_eq(outcomes[1].result, STORE_FAILED);
+    ck_assert_int_eq(outcomes[2].result, STORE_OK);
+    ck_assert_int_eq(fixture_state(store, "a"), RECORD_COMPLETED);
+    ck_assert_int_eq(fixture_state(store, "c"), RECORD_COMPLETED);
     store_close(store);
     fixture_remove(directory);
 }
@@ -193,6 +329,8 @@ static const struct {
     { "nonbis store lock 2\nstate running\nstore " ID "\npid 7\n", false, LOCK_STOPPED, 0, 0 },
     { "nonbis store lock 1\nstate running\nstore " ID "\npath /p\npid 7\n", true, LOCK_RUNNING, 7, 0 },
     { "nonbis store lock 1\nstate closing\nstore " ID "\npath /p\npid 7\n", true, LOCK_CLOSING, 7, 0 },
+    { "nonbis store lock 1\nstate stopped\nstore " ID "\npath /x\nstore zz/n.db\npid 7\n", true, LOCK_STOPPED, 7, 0 },
+    { "nonbis store lock 1\nstate stopped\npath /x\nstore " ID "\npid 7\n", false, LOCK_STOPPED, 7, 0 },
     { "nonbis store lock 1\nstate asleep\nstore " ID "\npath /p\npid 7\n", true, LOCK_STOPPED, 7, 0 },
     { "nonbis store lock 1\nstore " ID "\nstate running\n", true, LOCK_STOPPED, 0, 0 },
     { "nonbis store lock 1\nstate running\npath /p\npid 7\n", false, LOCK_RUNNING, 7, 0 },
@@ -283,7 +421,12 @@ SUITE(store_sqlite_damage)
     CASE(suite, a_row_in_a_state_that_does_not_exist_is_not_counted_and_not_used);
     CASE_LOOP(suite, a_row_that_cannot_be_right_is_neither_found_by_its_id_nor_swept_away,
               sizeof rows / sizeof rows[0]);
+    CASE_LOOP(suite, a_row_with_another_key_than_its_own_is_not_found_by_its_id, sizeof names / sizeof names[0]);
+    CASE_LOOP(suite, an_answer_that_cannot_be_what_was_recorded_is_not_replayed,
+              sizeof responses / sizeof responses[0]);
     CASE(suite, a_row_that_is_gone_is_an_outcome_that_comes_too_late);
+    CASE(suite, a_damaged_row_fails_those_who_ask_for_it_and_nobody_who_came_with_them);
+    CASE(suite, an_outcome_whose_row_is_damaged_keeps_no_other_outcome_from_being_recorded);
     CASE(suite, nothing_runs_in_a_transaction_that_is_gone);
     CASE_LOOP(suite, a_lock_file_says_what_can_be_read_in_it, sizeof locks / sizeof locks[0]);
     CASE(suite, a_lock_file_that_cannot_be_written_whole_says_why_and_keeps_its_state);

@@ -1,5 +1,6 @@
 /* sqlite_refusal_test.c - what the SQLite store refuses to open, and in which words (docs/contract.md section 9). */
 #include "server/store/filesystem.h"
+#include "server/store/lock_file.h"
 #include "tests/store/store_file.h"
 #include "tests/store/store_refusal.h"
 #include "tests/support/small_disk.h"
@@ -258,6 +259,23 @@ START_TEST(a_second_process_is_refused_with_74_and_told_who_has_the_store)
 }
 END_TEST
 
+/* Its lock file tells of the server before, which may have ended long ago. */
+START_TEST(a_store_that_is_being_checked_is_refused_and_the_check_is_named)
+{
+    struct store_options options = start();
+    char lock_path[100];
+    struct lock_file lock;
+    store_close(fixture_open(&options));
+    (void) snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+    ck_assert_int_eq(lock_file_take(&lock, lock_path), LOCK_TAKEN); /* as sqlite_check.c does */
+    refused(&options, 74);
+    says("--check-store");
+    lock_file_release(&lock);
+    store_close(fixture_open(&options));
+    fixture_remove(directory);
+}
+END_TEST
+
 START_TEST(a_database_that_another_program_has_open_is_refused_with_74)
 {
     struct store_options options = start();
@@ -343,6 +361,7 @@ SUITE(store_sqlite_refusal)
     CASE(suite, two_rows_of_one_key_are_damage_and_equal_halves_of_a_hash_are_not);
     CASE(suite, a_store_that_lacks_a_table_or_a_name_is_refused_with_74);
     CASE(suite, a_second_process_is_refused_with_74_and_told_who_has_the_store);
+    CASE(suite, a_store_that_is_being_checked_is_refused_and_the_check_is_named);
     CASE(suite, a_database_that_another_program_has_open_is_refused_with_74);
     CASE(suite, a_store_that_vanished_is_refused_with_74_until_its_lock_file_goes_too);
     CASE(suite, other_identity_settings_are_refused_with_74_and_both_are_named);

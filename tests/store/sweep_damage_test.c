@@ -100,6 +100,28 @@ static void expect_stepped_over(struct store *store, const struct damage *damage
     expect_refused(store, "bad");
 }
 
+/* The time that the clean-up goes by says so, and those of the record do not: nothing has happened to it, and its answer stays. */
+START_TEST(a_row_whose_own_times_say_that_it_is_not_due_keeps_its_answer)
+{
+    struct store_options options = begin();
+    struct store *store = fixture_open(&options);
+    struct store_found found = fixture_claim_now(store, "late", 1, 1), repeat;
+    ck_assert_int_eq(fixture_finish_now(store, "late", &found, OUTCOME_UNKNOWN), STORE_OK);
+    ck_assert_int_eq(fixture_finish_now(store, "late", &found, OUTCOME_COMPLETED), STORE_OK);
+    run_sql(store, "UPDATE commands SET due_ms = 1");
+    store_close(store);
+    store = fixture_open(&options);
+    struct store_sweep sweep = fixture_sweep(store, 10);
+    ck_assert_uint_eq(sweep.expired + sweep.forgotten, 0);
+    ck_assert_uint_eq(times_logged("its own times say that it is not due"), 1);
+    repeat = fixture_claim_now(store, "late", 1, 1);
+    ck_assert_int_eq(repeat.decision.verdict, VERDICT_REPLAY);
+    free(repeat.response);
+    store_close(store);
+    fixture_remove(directory);
+}
+END_TEST
+
 START_TEST(a_damaged_row_is_told_once_and_stepped_over_and_the_rest_is_swept)
 {
     struct store_options options = begin();
@@ -235,6 +257,7 @@ END_TEST
 SUITE(store_sweep_damage)
 {
     Suite *suite = suite_create("store/sweep_damage");
+    CASE(suite, a_row_whose_own_times_say_that_it_is_not_due_keeps_its_answer);
     CASE_LOOP(suite, a_damaged_row_is_told_once_and_stepped_over_and_the_rest_is_swept, DAMAGES);
     CASE(suite, many_damaged_rows_are_not_told_without_end);
     CASE(suite, rows_that_the_file_cannot_give_are_told_once_and_the_other_blocks_are_swept);

@@ -301,6 +301,9 @@ static const struct {
     { "Cookie", "Cookie", 1, NULL },
     { ",Cookie,,", "Cookie", 1, NULL },
     { "", "", 0, NULL },
+    { ",", NULL, 0, "expected field names" }, /* what is left of "$A,$B" when neither is set */
+    { " , ,, ", NULL, 0, "expected field names" },
+    { " ", NULL, 0, "expected field names" },
     { "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", 16, NULL },
     { "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", NULL, 0, "at most 16" },
     { "X API Key", NULL, 0, "expected field names separated by commas" },
