@@ -30,9 +30,10 @@ static const struct command commands[COMMAND_COUNT] = {
                        "is: as for status.\n",
                        1, 1, query_void_run },
     [COMMAND_RESUME] = { "resume", "[KEY]...", "finish what the journal has undecided, with the same keys", "",
-                         "Without a key: everything that is undecided and that no other process works on, oldest "
-                         "first, a line\n"
-                         "each on stdout, and the exit code of the one that needs most care. With one key it answers "
+                         "Without a key: everything that is undecided and that no other process works on, in the "
+                         "order\n"
+                         "of the keys, a line each on stdout, and the exit code of the one that needs most care. With "
+                         "one key it answers "
                          "as post does.\n"
                          "Fields with secrets are not stored: give them again with -H or --auth-file.\n",
                          0, MANY, resume_run },

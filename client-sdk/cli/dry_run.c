@@ -7,6 +7,7 @@
 #include "client-sdk/cli/explain.h"
 #include "client-sdk/cli/file.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -102,13 +103,20 @@ enum exit_code dry_run_print(const struct session *session, const struct nonbis_
     buf_init(&out, PRINTED_MAX);
     print_head(&out, op);
     (void) fields_each(&session->fields, body->len > 0, print_field, &out);
-    buf_printf(&out, "Content-Length: %zu\n\n", body->len);
+    if (strcmp(nonbis_op_method(op), "GET") != 0 && strcmp(nonbis_op_method(op), "HEAD") != 0) {
+        buf_printf(&out, "Content-Length: %zu\n", body->len);
+    }
+    buf_append_text(&out, "\n");
     buf_append(&out, buf_view(body));
     buf_append_text(&out, body->len > 0 && body->ptr[body->len - 1] == '\n' ? "\n" : "\n\n");
     buf_append_text(&out, "# attempt 1  at once\n");
     print_schedule(&out, session, seed != 0 ? &chance : NULL);
     print_limits(&out, session->policy);
+    errno = ENOMEM;
     bool good = !out.failed && file_write(STDOUT_FILENO, out.ptr, out.len);
+    if (!good && errno != EPIPE) {
+        complain("the request could not be written to stdout: %s", strerror(errno));
+    }
     buf_fini(&out);
     return good ? EXIT_CODE_DONE : EXIT_CODE_INTERNAL;
 }

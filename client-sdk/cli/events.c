@@ -3,6 +3,8 @@
 
 #include "client-sdk/cli/complain.h"
 #include "client-sdk/cli/file.h"
+#include "client-sdk/cli/output_json.h"
+#include "client-sdk/cli/signals.h"
 #include "common/http_time.h"
 
 #include <cjson/cJSON.h>
@@ -13,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DESCRIPTOR_MAX = 1 << 20 };
+enum { DESCRIPTOR_MAX = 1 << 20, PATIENCE_MS = 2000 };
 
 static bool descriptor_read(const char *text, int *fd)
 {
@@ -96,7 +98,7 @@ static cJSON *event_json(const struct nonbis_event *event)
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "event", kind_name(event->kind));
     cJSON_AddStringToObject(object, "time", at);
-    cJSON_AddStringToObject(object, "name", event->name);
+    cJSON_AddItemToObject(object, "name", output_json_text(event->name));
     cJSON_AddStringToObject(object, "endpoint", event->endpoint);
     cJSON_AddStringToObject(object, "method", event->method);
     cJSON_AddNumberToObject(object, "attempt", event->attempt);
@@ -125,6 +127,12 @@ static cJSON *event_json(const struct nonbis_event *event)
     return object;
 }
 
+static bool run_is_over(void)
+{
+    return signals_caught() != 0;
+}
+
+/* Whoever reads them must not hold up the run: what takes nothing for a while gets no more. */
 void events_write(struct events *events, const struct nonbis_event *event)
 {
     if (events->fd < 0 || events->failed) {
@@ -136,9 +144,10 @@ void events_write(struct events *events, const struct nonbis_event *event)
     if (len > 0) {
         text[len] = '\n'; /* where the NUL was: one write a line, which nobody needs to end */
     }
-    if (len == 0 || !file_write(events->fd, text, len + 1)) {
+    if (len == 0 || !file_write_patiently(events->fd, text, len + 1, PATIENCE_MS, run_is_over)) {
         events->failed = true;
-        complain("warning: --events cannot be written: %s; the run goes on without", strerror(errno));
+        complain("warning: --events cannot be written: %s; the run goes on without",
+                 errno == ETIMEDOUT ? "nothing is taken there for 2 s" : strerror(errno));
     }
     free(text);
     cJSON_Delete(object);

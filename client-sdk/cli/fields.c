@@ -84,6 +84,10 @@ static bool line_read(struct view text, const char *where, struct line *line)
                  FIELD_NAME_MAX, LINE_MAX_BYTES);
         return false;
     }
+    if (memchr(text.ptr, '\0', text.len) != NULL) { /* what stands behind it would be left out */
+        complain("%s holds a NUL byte; nothing was sent", where);
+        return false;
+    }
     struct view value = view_trim(view_make(colon + 1, text.len - name_len - 1));
     (void) snprintf(line->name, sizeof line->name, "%.*s", (int) name_len, text.ptr);
     (void) snprintf(line->value, sizeof line->value, "%.*s", VIEW_ARGS(value));

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,29 @@ bool file_write(int fd, const void *bytes, size_t len)
             at += wrote;
             len -= (size_t) wrote;
         }
+    }
+    return true;
+}
+
+bool file_write_patiently(int fd, const void *bytes, size_t len, int patience_ms, bool (*is_over)(void))
+{
+    const char *at = bytes;
+    while (len > 0) {
+        struct pollfd room = { .fd = fd, .events = POLLOUT };
+        int ready = poll(&room, 1, patience_ms);
+        if (ready < 0 && errno == EINTR && !is_over()) {
+            continue;
+        }
+        if (ready <= 0) {
+            errno = ready == 0 ? ETIMEDOUT : errno;
+            return false;
+        }
+        size_t piece = len < PIPE_BUF ? len : PIPE_BUF; /* what a pipe takes that says it has room */
+        if (!file_write(fd, at, piece)) {
+            return false;
+        }
+        at += piece;
+        len -= piece;
     }
     return true;
 }
@@ -123,16 +147,29 @@ static bool write_special(const char *path, const struct view *parts, size_t cou
     return wrote;
 }
 
+/* Of the file that is replaced, which may be private; of a new one as the umask says. */
+static mode_t mode_for(const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) == 0) {
+        return about.st_mode & 0777;
+    }
+    mode_t mask = umask(0);
+    (void) umask(mask);
+    return 0666 & ~mask;
+}
+
 bool file_replace(const char *path, const struct view *parts, size_t count)
 {
-    char target[PATH_MAX], beside[PATH_MAX];
+    char target[PATH_MAX], folder[PATH_MAX], beside[PATH_MAX];
     if (!resolve(path, target)) {
         return false;
     }
     if (is_special(target)) {
         return write_special(target, parts, count);
     }
-    if (snprintf(beside, sizeof beside, "%s.XXXXXX", target) >= (int) sizeof beside) {
+    folder_of(target, folder); /* a name of its own: a long one has no room for more */
+    if (snprintf(beside, sizeof beside, "%s/.nonbis.XXXXXX", folder) >= (int) sizeof beside) {
         errno = ENAMETOOLONG;
         return false;
     }
@@ -140,9 +177,7 @@ bool file_replace(const char *path, const struct view *parts, size_t count)
     if (fd < 0) {
         return false;
     }
-    mode_t mask = umask(0);
-    (void) umask(mask);
-    bool good = fchmod(fd, 0666 & ~mask) == 0 && write_parts(fd, parts, count) && fsync(fd) == 0;
+    bool good = fchmod(fd, mode_for(target)) == 0 && write_parts(fd, parts, count) && fsync(fd) == 0;
     int error = errno;
     if (close(fd) != 0 && good) {
         good = false;

@@ -8,6 +8,9 @@
 
 /* Everything, or false with errno. */
 bool file_write(int fd, const void *bytes, size_t len);
+/* The same to a pipe that may stand still: false with ETIMEDOUT when it takes nothing for so long, with EINTR when `is_over` says so
+ * after a signal. */
+bool file_write_patiently(int fd, const void *bytes, size_t len, int patience_ms, bool (*is_over)(void));
 
 /* To its end into `out`, whose ceiling bounds it. False with errno; EFBIG when the ceiling was met. */
 bool file_read(int fd, struct buf *out);

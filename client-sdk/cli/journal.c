@@ -8,6 +8,7 @@
 #include "client-sdk/cli/session.h"
 #include "common/http_time.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -102,6 +103,9 @@ static int on_entry(const struct nonbis_journal_entry *entry, void *arg)
     listing->told++;
     if (option_is_given(listing->options, OPTION_JSON)) {
         good = output_json_print(output_json_entry(entry));
+        if (!good && errno != EPIPE) {
+            complain("the list could not be written to stdout: %s", strerror(errno));
+        }
     } else {
         good = listing->wanted_key != NULL ? print_entry(entry) : print_line(listing, entry);
     }

@@ -54,6 +54,37 @@ static char *base64_make(const unsigned char *at, size_t len)
     return out;
 }
 
+cJSON *output_json_text(const char *text)
+{
+    size_t len = strlen(text);
+    if (is_text((const unsigned char *) text, len)) {
+        return cJSON_CreateString(text);
+    }
+    char *out = malloc(2 * len + 1), *to = out;
+    for (size_t i = 0; out != NULL && i < len;) {
+        const unsigned char *at = (const unsigned char *) text + i;
+        size_t size = 1;
+        while (size <= 4 && size <= len - i && !is_text(at, size)) {
+            size++;
+        }
+        if (size <= 4 && size <= len - i) {
+            memcpy(to, at, size);
+            to += size;
+            i += size;
+        } else { /* as ISO 8859-1, which fields were once (RFC 9110 section 5.5) */
+            *to++ = (char) (0xC0 | *at >> 6);
+            *to++ = (char) (0x80 | (*at & 0x3F));
+            i++;
+        }
+    }
+    if (out != NULL) {
+        *to = '\0';
+    }
+    cJSON *string = out != NULL ? cJSON_CreateString(out) : NULL;
+    free(out);
+    return string;
+}
+
 /* ---- members ------------------------------------------------------------------------------------------------------ */
 
 static void add_text(cJSON *object, const char *name, const char *text)
@@ -61,7 +92,7 @@ static void add_text(cJSON *object, const char *name, const char *text)
     if (text == NULL || text[0] == '\0') {
         cJSON_AddNullToObject(object, name);
     } else {
-        cJSON_AddStringToObject(object, name, text);
+        cJSON_AddItemToObject(object, name, output_json_text(text));
     }
 }
 
@@ -107,8 +138,8 @@ static void add_fields(cJSON *object, const struct nonbis_op *op)
     const char *name = NULL, *value = NULL;
     for (size_t i = 0; nonbis_op_field_at(op, i, &name, &value); i++) {
         cJSON *pair = cJSON_CreateArray();
-        cJSON_AddItemToArray(pair, cJSON_CreateString(name));
-        cJSON_AddItemToArray(pair, cJSON_CreateString(value));
+        cJSON_AddItemToArray(pair, output_json_text(name));
+        cJSON_AddItemToArray(pair, output_json_text(value));
         cJSON_AddItemToArray(fields, pair);
     }
 }
@@ -187,7 +218,7 @@ cJSON *output_json_end(const struct nonbis_op *op, enum exit_code code, bool wit
 cJSON *output_json_refusal(const char *why, enum exit_code code)
 {
     cJSON *object = cJSON_CreateObject();
-    cJSON_AddStringToObject(object, "error", why);
+    add_text(object, "error", why);
     cJSON_AddNumberToObject(object, "exit_code", code);
     return object;
 }
@@ -231,9 +262,9 @@ cJSON *output_json_entry(const struct nonbis_journal_entry *entry)
 {
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "state", entry->state);
-    cJSON_AddStringToObject(object, "key", entry->key);
+    add_text(object, "key", entry->key);
     cJSON_AddStringToObject(object, "method", entry->method);
-    cJSON_AddStringToObject(object, "url", entry->url);
+    add_text(object, "url", entry->url);
     cJSON_AddNumberToObject(object, "body_length", (double) entry->body_len);
     add_time(object, "created", entry->created_wall_ms);
     add_time(object, "changed", entry->changed_wall_ms);

@@ -14,6 +14,9 @@ cJSON *output_json_refusal(const char *why, enum exit_code code);
 cJSON *output_json_status(const struct nonbis_op *op, const struct nonbis_status *status, enum exit_code code);
 cJSON *output_json_entry(const struct nonbis_journal_entry *entry);
 
+/* A string of JSON, which is UTF-8 (RFC 8259 section 8.1), of bytes that may be none. NULL: out of memory. */
+cJSON *output_json_text(const char *text);
+
 /* Prints it and a line's end, and deletes it. False: stdout does not take it, or memory is out. */
 bool output_json_print(cJSON *object);
 

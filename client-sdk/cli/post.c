@@ -48,11 +48,20 @@ static enum exit_code key_put(const struct options *options, struct nonbis_op *o
     return key == NULL || nonbis_op_set_key(op, key) == NONBIS_OK ? EXIT_CODE_DONE : complain_of_key(key);
 }
 
+static bool method_has_body(const char *method)
+{
+    return strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
+}
+
 static enum exit_code method_and_name_put(const struct options *options, struct nonbis_op *op)
 {
     const char *method = options->values[OPTION_METHOD], *name = options->values[OPTION_NAME];
     if (method != NULL && nonbis_op_set_method(op, method) != NONBIS_OK) {
         complain("-X \"%s\": a method has up to 32 capital letters; nothing was sent", method);
+        return EXIT_CODE_USAGE;
+    }
+    if (method != NULL && option_is_given(options, OPTION_DATA) && !method_has_body(method)) {
+        complain("-X %s: such a request is sent without a body, and -d gives one; nothing was sent", method);
         return EXIT_CODE_USAGE;
     }
     return name != NULL ? exit_code_of_error(nonbis_op_set_name(op, name)) : EXIT_CODE_DONE;

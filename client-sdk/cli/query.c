@@ -8,9 +8,11 @@
 #include "client-sdk/cli/output_json.h"
 #include "client-sdk/cli/printable.h"
 #include "client-sdk/cli/session.h"
+#include "client-sdk/cli/shell.h"
 #include "client-sdk/cli/signals.h"
 #include "common/http_time.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +20,13 @@
 
 /* ---- which operation ---------------------------------------------------------------------------------------------- */
 
-static enum exit_code op_for_url(const struct session *session, const char *url, const char *named_by,
-                                 struct nonbis_op **op)
+/* A key that is in the journal is meant as it stands there. */
+static enum exit_code op_for_url(const struct session *session, const struct lookup *found, const char *url,
+                                 const char *named_by, struct nonbis_op **op)
 {
+    char spelled[KEY_SPELLED];
     const char *key = session->options->arguments[0];
+    key = found->there ? key_spelled(spelled, key) : key;
     int error = nonbis_op_new_for_key(op, session->client, url, key);
     if (error == NONBIS_ERROR_KEY) {
         complain("\"%s\" can be no key: %s", key, key_why_not(key));
@@ -39,12 +44,12 @@ static enum exit_code op_of_journal(const struct session *session, const struct 
 {
     const char *key = session->options->arguments[0];
     if (found->decided) {
-        return op_for_url(session, found->url, "the journal", op);
+        return op_for_url(session, found, found->url, "the journal", op);
     }
     int error = nonbis_op_open(op, session->client, key);
     if (error == NONBIS_ERROR_LOCKED) {
         complain("another process works on this key; asking beside it");
-        return op_for_url(session, found->url, "the journal", op);
+        return op_for_url(session, found, found->url, "the journal", op);
     }
     if (error != NONBIS_OK) {
         const char *why = nonbis_client_message(session->client);
@@ -63,7 +68,7 @@ static enum exit_code op_find(const struct session *session, struct lookup *foun
         return exit_code_of_error(error);
     }
     if (url != NULL) {
-        return op_for_url(session, url, "--url", op);
+        return op_for_url(session, found, url, "--url", op);
     }
     if (found->fault != NULL) {
         complain("the journal's entry of this key cannot be read, so --url must name the server: %s", found->fault);
@@ -73,7 +78,7 @@ static enum exit_code op_find(const struct session *session, struct lookup *foun
         return op_of_journal(session, found, op);
     }
     if (variable != NULL && variable[0] != '\0') {
-        return op_for_url(session, variable, "NONBIS_URL", op);
+        return op_for_url(session, found, variable, "NONBIS_URL", op);
     }
     complain("%s \"%s\": the journal has no such key, and neither --url nor NONBIS_URL names a server",
              command_at(session->options->command)->name, key);
@@ -126,7 +131,11 @@ static enum exit_code print_status(const struct options *options, const struct n
                                    const struct nonbis_status *status, enum exit_code code)
 {
     if (option_is_given(options, OPTION_JSON)) {
-        return output_json_print(output_json_status(op, status, code)) ? code : EXIT_CODE_INTERNAL;
+        if (!output_json_print(output_json_status(op, status, code))) {
+            complain("the object of --json could not be written to stdout: %s", strerror(errno));
+            return EXIT_CODE_INTERNAL;
+        }
+        return code;
     }
     if (!status->answered) {
         complain("%s", nonbis_op_message(op));

@@ -4,11 +4,18 @@
 #include "client-sdk/cli/complain.h"
 #include "client-sdk/cli/nearest.h"
 #include "client-sdk/cli/output.h"
+#include "client-sdk/cli/shell.h"
 #include "client-sdk/cli/signals.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A URL with a user in it is not shown: a password would be. */
+static const char *shown_url(const char *url)
+{
+    return strchr(url, '@') != NULL ? "the URL" : url;
+}
 
 /* ---- policy ------------------------------------------------------------------------------------------------------- */
 
@@ -86,7 +93,7 @@ static enum exit_code client_texts(struct session *session)
         const char *value = session->options->values[texts[i].option];
         error = value != NULL ? nonbis_client_set_text(session->client, texts[i].text, value) : NONBIS_OK;
         if (error != NONBIS_OK) {
-            complain("--%s %s cannot be set: %s; nothing was sent", option_at(texts[i].option)->name, value,
+            complain("--%s %s cannot be set: %s; nothing was sent", option_at(texts[i].option)->name, shown_url(value),
                      nonbis_error_text(error));
         }
     }
@@ -167,7 +174,8 @@ static bool status_url_put(const struct session *session, struct nonbis_op *op)
 {
     const char *base = session->options->values[OPTION_STATUS_URL];
     if (base != NULL && nonbis_op_set_status_url(op, base) != NONBIS_OK) {
-        complain("--status-url %s: wants http:// or https:// with a host, and no query; nothing was sent", base);
+        complain("--status-url %s: wants http:// or https:// with a host, and no query; nothing was sent",
+                 shown_url(base));
         return false;
     }
     return true;
@@ -204,7 +212,14 @@ enum exit_code session_refusal(const struct session *session, const struct nonbi
     enum exit_code code = output_refusal(session->options, nonbis_op_url(op),
                                          why[0] != '\0' ? why : nonbis_error_text(error), exit_code_of_error(error));
     if (error == NONBIS_ERROR_LACKS) {
-        complain("to go on: nonbis resume '%s' -H '%s: VALUE'", nonbis_op_key(op), nonbis_op_lacks(op, 0));
+        const char *key = nonbis_op_key(op);
+        char word[SHELL_KEY];
+        (void) shell_key_argument(word, key);
+        if (key[0] == '-') {
+            complain("to go on: nonbis resume -H '%s: VALUE' %s", nonbis_op_lacks(op, 0), word);
+        } else {
+            complain("to go on: nonbis resume %s -H '%s: VALUE'", word, nonbis_op_lacks(op, 0));
+        }
     }
     return code;
 }
@@ -247,12 +262,14 @@ static void advise(const struct session *session, const struct nonbis_op *op, en
     }
     bool wait = code == EXIT_CODE_IN_PROGRESS;
     const char *secrets = fields_have_secrets(&session->fields) ? ", with its secret fields given again" : "";
+    char word[SHELL_KEY], spelled[KEY_SPELLED], url[SHELL_URL];
     if (session->has_journal) {
-        complain("to go on: nonbis %s '%s'%s", wait ? "wait" : "resume", key, secrets);
+        complain("to go on: nonbis %s %s%s", wait ? "wait" : "resume", shell_key_argument(word, key), secrets);
     } else if (wait) {
-        complain("to go on: nonbis wait --url '%s' '%s'%s", nonbis_op_url(op), key, secrets);
+        complain("to go on: nonbis wait --url %s %s%s", shell_word(url, sizeof url, nonbis_op_url(op)),
+                 shell_key_argument(word, key_spelled(spelled, key)), secrets);
     } else {
-        complain("to go on: the same command with -k '%s'", key);
+        complain("to go on: the same command with -k %s", shell_key_spelled(word, key));
     }
 }
 

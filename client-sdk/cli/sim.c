@@ -7,6 +7,7 @@
 #include "client-sdk/cli/output_json.h"
 #include "client-sdk/cli/sim_plot.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -123,7 +124,11 @@ static bool tell(const struct options *options, const struct sim_setting *settin
                  size_t count)
 {
     if (option_is_given(options, OPTION_JSON)) {
-        return print_json(setting, waves, count);
+        bool printed = print_json(setting, waves, count);
+        if (!printed && errno != EPIPE) {
+            complain("the object of --json could not be written to stdout: %s", strerror(errno));
+        }
+        return printed;
     }
     print_table(setting, waves, count);
     if (!option_is_given(options, OPTION_NO_PLOT)) {

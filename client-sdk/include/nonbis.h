@@ -341,7 +341,8 @@ NONBIS_API void nonbis_op_free(struct nonbis_op *op);
  * unquoted. Before the first run: NONBIS_ERROR_STATE, NONBIS_ERROR_KEY. */
 NONBIS_API NONBIS_MUST_CHECK int nonbis_op_set_key(struct nonbis_op *op, const char *key);
 
-/* Default POST. GET, HEAD, OPTIONS, PUT and DELETE may be repeated without a key. Before the first run. */
+/* Default POST. GET, HEAD, OPTIONS, PUT and DELETE may be repeated without a key; GET and HEAD are sent without the body. Before
+ * the first run. */
 NONBIS_API NONBIS_MUST_CHECK int nonbis_op_set_method(struct nonbis_op *op, const char *method);
 
 enum nonbis_header_flags {
@@ -428,7 +429,8 @@ NONBIS_API int nonbis_op_local_error(const struct nonbis_op *op);       /* STOP_
 NONBIS_API int64_t nonbis_op_retry_after_s(const struct nonbis_op *op); /* RETRY_LATER: seconds from now, else -1 */
 NONBIS_API int64_t nonbis_op_deadline_left_ms(const struct nonbis_op *op);
 
-NONBIS_API const char *nonbis_op_key(const struct nonbis_op *op); /* "" when it has none */
+/* Unquoted, "" when it has none. One with a quote in it is no bare key: to be set again it has to be quoted (contract 2.2). */
+NONBIS_API const char *nonbis_op_key(const struct nonbis_op *op);
 NONBIS_API const char *nonbis_op_url(const struct nonbis_op *op);
 NONBIS_API const char *nonbis_op_method(const struct nonbis_op *op);
 
@@ -477,10 +479,10 @@ NONBIS_API const struct nonbis_attempt *nonbis_op_attempt(const struct nonbis_op
 
 /* ---- journal ------------------------------------------------------------------------------------------------------ */
 
-/* The next operation of the journal that is not decided and that nobody works on, oldest first; each is given once per
- * client. Set the fields that it lacks, then run, wait or void it, then free it. NONBIS_END when there is none left. What
- * ends as NOT_SENT stays in the journal, since nobody else remembers it; void it to give it up. An entry that cannot be read is
- * NONBIS_ERROR_JOURNAL, once, behind all the others: a further call goes on. */
+/* The next operation of the journal that is not decided and that nobody works on, in the order of the keys, which is that of their
+ * age where the library made them; each is given once per client. Set the fields that it lacks, then run, wait or void it, then
+ * free it. NONBIS_END when there is none left. What ends as NOT_SENT stays in the journal, since nobody else remembers it; void it
+ * to give it up. An entry that cannot be read is NONBIS_ERROR_JOURNAL, once, behind all the others: a further call goes on. */
 NONBIS_API NONBIS_MUST_CHECK int nonbis_client_resume(struct nonbis_client *client, struct nonbis_op **out);
 
 /* The journal's operation with this key, decided or not. NONBIS_ERROR_NOT_FOUND, NONBIS_ERROR_LOCKED. */

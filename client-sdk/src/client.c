@@ -147,8 +147,10 @@ void client_learn(struct nonbis_client *client, const struct nonbis_op *op, enum
 
 static int client_journal_error(struct nonbis_client *client, int error)
 {
+    pthread_mutex_lock(&client->lock); /* several threads may use the journal */
     (void) snprintf(client->message, sizeof(client->message), "%s",
                     client->parts.journal->message(client->parts.journal));
+    pthread_mutex_unlock(&client->lock);
     return error;
 }
 

@@ -16,7 +16,7 @@
 
 enum {
     CLIENT_ROUTES_MAX = 256, /* remembered evidence, oldest forgotten first */
-    CLIENT_MESSAGE = 512,
+    CLIENT_MESSAGE = 1024,
     OP_ATTEMPTS_MAX = 1000 /* remembered; later ones are only counted */
 };
 

@@ -327,7 +327,8 @@ static int ahead_fill(struct journal_directory *directory, const char *after)
     return NONBIS_OK;
 }
 
-static int ahead_take(struct journal_directory *directory, char *after)
+/* `after` may be shared by threads, and moves on: `name` is this one's. */
+static int ahead_take(struct journal_directory *directory, char *after, char name[NONBIS_JOURNAL_NAME])
 {
     (void) pthread_mutex_lock(&directory->mutex);
     int result = ahead_fill(directory, after);
@@ -336,7 +337,8 @@ static int ahead_take(struct journal_directory *directory, char *after)
         directory->ahead_next = 0;
         result = NONBIS_END;
     } else if (result == NONBIS_OK) {
-        (void) snprintf(after, NONBIS_JOURNAL_NAME, "%s", directory->ahead.items[directory->ahead_next++].name);
+        (void) snprintf(name, NONBIS_JOURNAL_NAME, "%s", directory->ahead.items[directory->ahead_next++].name);
+        memcpy(after, name, NONBIS_JOURNAL_NAME);
     }
     (void) pthread_mutex_unlock(&directory->mutex);
     return result;
@@ -377,18 +379,18 @@ static int directory_open_next(struct journal *journal, char *after, struct jour
                                const struct journal_record **record, enum journal_state *state)
 {
     struct journal_directory *directory = directory_of(journal);
-    char damaged[NONBIS_JOURNAL_NAME];
+    char name[NONBIS_JOURNAL_NAME] = "";
     for (;;) {
-        int result = ahead_take(directory, after);
-        bool again = result == NONBIS_END && damaged_take(directory, damaged);
+        int result = ahead_take(directory, after, name);
+        bool again = result == NONBIS_END && damaged_take(directory, name);
         if (result != NONBIS_OK && !again) {
             return result;
         }
-        result = walk_open(directory, again ? damaged : after, entry);
+        result = walk_open(directory, name, entry);
         if (result == NONBIS_OK) {
             open_tell(*entry, record, state);
         }
-        bool later = result == NONBIS_ERROR_JOURNAL && !again && damaged_remember(directory, after);
+        bool later = result == NONBIS_ERROR_JOURNAL && !again && damaged_remember(directory, name);
         if (result != NONBIS_ERROR_LOCKED && result != NONBIS_ERROR_NOT_FOUND && !later) {
             return result;
         }

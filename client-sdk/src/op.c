@@ -203,9 +203,20 @@ int nonbis_op_new_for_key(struct nonbis_op **out, struct nonbis_client *client, 
     return NONBIS_OK;
 }
 
+/* As the journal keeps it, unquoted: read as a field value once more, a key with quotes in it would be another key, or none. */
+static int op_take_kept_key(struct nonbis_op *op, const char *key)
+{
+    size_t len = strlen(key);
+    if (len == 0 || len >= sizeof(op->key)) {
+        return NONBIS_ERROR_KEY;
+    }
+    memcpy(op->key, key, len + 1);
+    return NONBIS_OK;
+}
+
 static int op_copy_record(struct nonbis_op *op, const struct journal_record *record)
 {
-    int result = op_take_key(op, record->key);
+    int result = op_take_kept_key(op, record->key);
     if (result == NONBIS_OK) {
         result = text_replace(&op->method, record->method);
     }

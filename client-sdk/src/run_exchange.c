@@ -10,7 +10,8 @@
 enum {
     OWN_FIELDS = 3,                /* key, Accept, Prefer */
     KEY_FIELD_BYTES = 2 * 255 + 3, /* quoted, every byte escaped */
-    QUESTION_URL_BYTES = 8192
+    QUESTION_URL_BYTES = 8192,
+    ORIGIN_SHOWN = 160 /* bytes of it in a sentence */
 };
 
 /* The key as a field value. A key with a quote in it has only the quoted form (contract 2.2). */
@@ -277,8 +278,9 @@ static void status_fill(struct nonbis_op *op, const struct reading *reading)
                                          .response_kept = from->response_kept,
                                          .resolved = from->resolved };
     if (!told) {
-        (void) snprintf(op->message, sizeof(op->message), "%s: the question for the status had no usable answer: %s",
-                        op->origin, op->facts.message[0] != '\0' ? op->facts.message : finding_name(reading->finding));
+        (void) snprintf(op->message, sizeof(op->message), "%.*s: the question for the status had no usable answer: %s",
+                        ORIGIN_SHOWN, op->origin,
+                        op->facts.message[0] != '\0' ? op->facts.message : finding_name(reading->finding));
     }
 }
 

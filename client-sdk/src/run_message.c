@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { ENDPOINT_SHOWN = 160 }; /* so that a long one leaves room for what is to be told */
+
 /* What a void has come to. NULL: as for every run. */
 static const char *void_sentence(const struct nonbis_op *op)
 {
@@ -109,6 +111,12 @@ static const char *advice(const struct nonbis_op *op)
                               : "; it had no key: find out by other means before sending it again";
 }
 
+/* What stands for the part of the endpoint that is not shown. */
+static const char *endpoint_rest(const struct nonbis_op *op)
+{
+    return strlen(op->endpoint) > ENDPOINT_SHOWN ? "..." : "";
+}
+
 /* "A, B and C"; cut where it does not fit. */
 static void lacks_write(const struct nonbis_op *op, char *out, size_t size)
 {
@@ -128,9 +136,10 @@ void run_message_lacks(struct nonbis_op *op)
     lacks_write(op, names, sizeof(names));
     (void) snprintf(
         op->message, sizeof(op->message),
-        "%s %s: nothing was sent: it was made with %s, which the journal does not keep; without %s it would be "
+        "%s %.*s%s: nothing was sent: it was made with %s, which the journal does not keep; without %s it would be "
         "another request: set %s again, then run it",
-        op->method, op->endpoint, names, op->lacks.count == 1 ? "it" : "them", op->lacks.count == 1 ? "it" : "them");
+        op->method, ENDPOINT_SHOWN, op->endpoint, endpoint_rest(op), names, op->lacks.count == 1 ? "it" : "them",
+        op->lacks.count == 1 ? "it" : "them");
 }
 
 /* A question that went without its credentials may have been answered to another caller. */
@@ -164,9 +173,10 @@ void run_message(struct nonbis_op *op, const struct plan *plan)
     if (plan->stop == NONBIS_STOP_RETRY_LATER) {
         (void) snprintf(later, sizeof(later), " for %lld s", (long long) plan->retry_after_s);
     }
-    (void) snprintf(op->message, sizeof(op->message), "%s %s: %s (%u attempt%s%s%s%s; %s%s)%s", op->method,
-                    op->endpoint, outcome_sentence(op), history->exchanges, history->exchanges == 1 ? "" : "s",
-                    answered, why[0] != '\0' ? ", " : "", why, op->reason_text, later, advice(op));
+    (void) snprintf(op->message, sizeof(op->message), "%s %.*s%s: %s (%u attempt%s%s%s%s; %s%s)%s", op->method,
+                    ENDPOINT_SHOWN, op->endpoint, endpoint_rest(op), outcome_sentence(op), history->exchanges,
+                    history->exchanges == 1 ? "" : "s", answered, why[0] != '\0' ? ", " : "", why, op->reason_text,
+                    later, advice(op));
     if (history->local_error != 0 && op->facts.message[0] == '\0') {
         size_t len = strlen(op->message);
         (void) snprintf(op->message + len, sizeof(op->message) - len, "; %s", nonbis_error_text(history->local_error));

@@ -108,7 +108,7 @@ static bool fields_add(struct curl_slist **fields, const char *line)
     return true;
 }
 
-/* A field without a value is written "Name;" for libcurl, and "Name:" takes away one of its own. */
+/* A field without a value is written "Name;" for libcurl; "Name:", also with blanks behind it, takes away one of its own. */
 static bool fields_add_one(struct curl_slist **fields, const struct transport_field *field)
 {
     char few[512];
@@ -117,7 +117,8 @@ static bool fields_add_one(struct curl_slist **fields, const struct transport_fi
     if (line == NULL) {
         return false;
     }
-    (void) snprintf(line, size, field->value[0] != '\0' ? "%s: %s" : "%s;", field->name, field->value);
+    bool empty = view_trim(view_of(field->value)).len == 0;
+    (void) snprintf(line, size, empty ? "%s;" : "%s: %s", field->name, field->value);
     bool added = fields_add(fields, line);
     if (line != few) {
         free(line);

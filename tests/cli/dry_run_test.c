@@ -96,6 +96,17 @@ START_TEST(without_a_key_there_is_none)
 }
 END_TEST
 
+START_TEST(a_get_is_shown_as_it_would_be_sent)
+{
+    struct program run =
+        program_run((const char *[]){ "post", "http://127.0.0.1:1/x", "-X", "GET", "--dry-run", NULL });
+    PROGRAM_EXPECT(run, "GET", 0);
+    program_expect_words("GET", run.out, "GET /x HTTP/1.1\n");
+    ck_assert_ptr_null(strstr(run.out, "Content-Length"));
+    program_free(&run);
+}
+END_TEST
+
 START_TEST(fields_of_a_file_are_secret_whatever_their_names)
 {
     char path[600];
@@ -120,6 +131,7 @@ SUITE(dry_run)
     CASE(suite, a_seed_draws_a_schedule_within_the_windows_and_the_same_again);
     CASE(suite, a_body_from_stdin_or_a_file_is_read_whole);
     CASE(suite, without_a_key_there_is_none);
+    CASE(suite, a_get_is_shown_as_it_would_be_sent);
     CASE(suite, fields_of_a_file_are_secret_whatever_their_names);
     return suite;
 }

@@ -1,14 +1,18 @@
 /* journal_test.c - what outlives the process: `nonbis journal` and `nonbis resume` after kill -9, against a scripted server that
  * deduplicates. */
+#include "client-sdk/cli/shell.h"
+#include "client-sdk/include/nonbis.h"
 #include "tests/cli/program.h"
 #include "tests/cli/scene.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct peer_step hang[] = { { PEER_BODY, NULL, 0 }, { PEER_WAIT_END, NULL, 0 }, PEER_END };
+SCENE_ANSWER(fine, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
 SCENE_ANSWER(bad, "HTTP/1.1 400 Bad\r\nContent-Length: 3\r\n\r\nbad");
 SCENE_ANSWER(refused,
              "HTTP/1.1 413 No\r\nContent-Type: application/problem+json\r\nIdempotency-Status: refused\r\n"
@@ -128,6 +132,77 @@ START_TEST(a_post_with_the_key_of_an_undecided_one_goes_on_with_it_if_it_is_the_
     ck_assert_uint_eq(peer_count_requests(peer), 2);
     ck_assert_str_eq(scene_field(peer, 2, "X-Plain"), "yes"); /* as it was stored */
     EXPECT(0, "done |completed |200 k-1", "", "journal", "ls");
+    peer_free(peer);
+}
+END_TEST
+
+static void shell_run(const char *command)
+{
+    int status = 0;
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        execl("/bin/sh", "sh", "-c", command, (char *) NULL);
+        _exit(127);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: %d", command, status);
+}
+
+/* What a person is told to enter is entered as a shell reads it. */
+static const struct {
+    const char *key, *sent, *with_journal, *without;
+} odd_keys[] = {
+    { "-it's", "-it's", "nonbis resume -- '-it'\\''s'", "the same command with -k '-it'\\''s'" },
+    { "\"\\\"a\\\"\"", "\"\\\"a\\\"\"", "nonbis resume '\"a\"'", "the same command with -k '\"\\\"a\\\"\"'" },
+};
+
+START_TEST(a_key_is_told_as_it_can_be_given_again)
+{
+    static const struct peer_step lost[] = { { PEER_BODY, NULL, 0 }, { PEER_CLOSE, NULL, 0 }, PEER_END };
+    const char *key = odd_keys[_i].key;
+    char command[1600], *told = NULL;
+    struct peer *peer = peer_new();
+    peer_script_default(peer, lost);
+#define ONCE "-d", "x", "--server", "keyed", "--attempts", "1"
+    EXPECT(11, "", odd_keys[_i].without, "post", peer_url(peer), "-k", key, ONCE, "--journal", "none");
+    struct program run = program_run((const char *[]){ "post", peer_url(peer), "-k", key, ONCE, NULL });
+    PROGRAM_EXPECT(run, key, 11);
+    program_expect_words(key, run.err, odd_keys[_i].with_journal);
+    ck_assert_str_eq(scene_field(peer, 2, "Idempotency-Key"), odd_keys[_i].sent);
+    told = strstr(run.err, "nonbis resume ") + strlen("nonbis ");
+    told[strcspn(told, "\n")] = '\0';
+    (void) snprintf(command, sizeof command, "NONBIS_JOURNAL='%s' %s/nonbis resume -q --server keyed%s >/dev/null",
+                    program_journal(), suite_out(), told + strlen("resume"));
+    peer_script_default(peer, fine);
+    shell_run(command);
+    ck_assert_uint_eq(peer_count_requests(peer), 3);
+    ck_assert_str_eq(scene_field(peer, 3, "Idempotency-Key"), odd_keys[_i].sent);
+    program_free(&run);
+    peer_free(peer);
+}
+END_TEST
+
+START_TEST(the_longest_key_of_quotes_is_spelled_whole)
+{
+    char key[256], spelled[KEY_SPELLED];
+    memset(key, '"', 255);
+    key[255] = '\0';
+    ck_assert_ptr_eq(key_spelled(spelled, key), spelled);
+    ck_assert_uint_eq(strlen(spelled), 512);
+    ck_assert_int_eq(nonbis_key_check(spelled, NULL), NONBIS_OK);
+}
+END_TEST
+
+/* What the journal has under a key is asked for, and voided, under that very key, though it looks like another one in quotes. */
+START_TEST(a_decided_key_with_quotes_is_asked_for_as_it_is)
+{
+    struct peer *peer = peer_new();
+    EXPECT(0, "ok", "", "post", peer_url(peer), "-k", "\"\\\"a\\\"\"", "-d", "x");
+    struct program run = program_run((const char *[]){ "status", "\"a\"", NULL });
+    ck_assert_uint_eq(peer_count_requests(peer), 2);
+    ck_assert_str_eq(scene_field(peer, 2, "Idempotency-Key"), "\"\\\"a\\\"\"");
+    program_free(&run);
     peer_free(peer);
 }
 END_TEST
@@ -306,6 +381,9 @@ SUITE(journal)
     Suite *suite = suite_create("cli/journal");
     CASE(suite, a_killed_post_is_resumed_with_the_same_key_and_body);
     CASE(suite, a_post_with_the_key_of_an_undecided_one_goes_on_with_it_if_it_is_the_same);
+    CASE_LOOP(suite, a_key_is_told_as_it_can_be_given_again, sizeof odd_keys / sizeof odd_keys[0]);
+    CASE(suite, the_longest_key_of_quotes_is_spelled_whole);
+    CASE(suite, a_decided_key_with_quotes_is_asked_for_as_it_is);
     CASE(suite, a_refused_reuse_of_a_key_leaves_what_was_completed);
     CASE(suite, secrets_are_never_in_the_journal_and_are_given_again);
     CASE(suite, what_another_process_works_on_is_left_to_it);

@@ -301,6 +301,30 @@ START_TEST(fields_go_out_as_they_were_given)
 }
 END_TEST
 
+START_TEST(a_line_of_secrets_with_a_nul_in_it_is_not_sent_in_part)
+{
+    static const struct {
+        const char *line;
+        size_t len;
+    } lines[] = { { "Authorization: Bearer ab\0cd\n", 28 }, { "X\0-Auth: t\n", 11 } };
+    char path[700];
+    (void) snprintf(path, sizeof path, "%s-auth", program_journal());
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct peer *peer = peer_new();
+        FILE *file = fopen(path, "we");
+        ck_assert_ptr_nonnull(file);
+        ck_assert_uint_eq(fwrite(lines[i].line, 1, lines[i].len, file), lines[i].len);
+        ck_assert_int_eq(fclose(file), 0);
+        struct program run = program_run((const char *[]){ "post", peer_url(peer), "--auth-file", path, NULL });
+        PROGRAM_EXPECT(run, "NUL", 2);
+        program_expect_words("NUL", run.err, "a line of --auth-file holds a NUL byte; nothing was sent");
+        ck_assert_uint_eq(peer_count_requests(peer), 0);
+        program_free(&run);
+        peer_free(peer);
+    }
+}
+END_TEST
+
 START_TEST(the_loudness_can_be_chosen)
 {
     static const struct {
@@ -353,6 +377,7 @@ SUITE(post)
     CASE(suite, the_key_is_made_once_told_first_and_the_same_on_every_attempt);
     CASE(suite, stdin_is_read_once_and_sent_whole_on_every_attempt);
     CASE(suite, fields_go_out_as_they_were_given);
+    CASE(suite, a_line_of_secrets_with_a_nul_in_it_is_not_sent_in_part);
     CASE(suite, the_loudness_can_be_chosen);
     CASE(suite, a_unix_socket_is_reached);
     return suite;

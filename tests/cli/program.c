@@ -65,6 +65,9 @@ static void become(const struct program_start *start, const char *journal, const
     dup2(in, 0);
     dup2(start->out_fd > 0 ? start->out_fd : out, 1);
     dup2(err, 2);
+    if (start->closed_fd > 0) {
+        close(start->closed_fd);
+    }
     setenv("NONBIS_JOURNAL", journal, 1);
     setenv("TERM", "xterm", 1);
     unsetenv("NONBIS_URL");

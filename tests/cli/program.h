@@ -26,6 +26,7 @@ struct program_start {
     const char *input;        /* stdin */
     const char *variables[8]; /* "NAME=value", over the usual ones */
     int out_fd;               /* stdout goes there instead; 0: to a file */
+    int closed_fd;            /* this one is not open; 0: none */
     int terminal_fd;          /* a terminal for stdin and stderr, and the controlling one; 0: none */
 };
 

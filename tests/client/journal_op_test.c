@@ -179,11 +179,108 @@ START_TEST(a_command_whose_process_died_goes_on_with_its_key)
 }
 END_TEST
 
+/* ---- keys --------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *given, *kept, *sent;
+} quoted[] = {
+    { "\"\\\"a\\\"\"", "\"a\"", "\"\\\"a\\\"\"" }, /* read once more it would be the key `a` */
+    { "\"a\\\"b\"", "a\"b", "\"a\\\"b\"" },
+    { "\"\\\"ab\"", "\"ab", "\"\\\"ab\"" },
+    { "a\\b", "a\\b", "a\\b" },
+};
+
+START_TEST(a_key_with_quotes_in_it_comes_out_of_the_journal_as_it_went_in)
+{
+    for (int by_name = 0; by_name < 2; by_name++) {
+        struct journal_lab place;
+        struct lab lab;
+        struct nonbis_op *op = NULL;
+        journal_lab_parent(&place);
+        lab_with_directory(&lab, &place, &journal_calls_system);
+        lab.steps[0] = (struct lab_step){ .code = 52 };
+        op = lab_post(&lab);
+        ck_assert_int_eq(nonbis_op_set_key(op, quoted[_i].given), NONBIS_OK);
+        ck_assert_int_eq(nonbis_op_run(op), NONBIS_OK);
+        ck_assert_int_eq((int) nonbis_op_outcome(op), NONBIS_UNKNOWN);
+        nonbis_op_free(op);
+        lab.steps[0] = (struct lab_step){ .status = 201 };
+        lab.log_count = 0;
+        op = NULL;
+        ck_assert_int_eq(by_name == 0 ? nonbis_client_resume(lab.client, &op)
+                                      : nonbis_op_open(&op, lab.client, quoted[_i].kept),
+                         NONBIS_OK);
+        ck_assert_str_eq(nonbis_op_key(op), quoted[_i].kept);
+        ck_assert_int_eq(nonbis_op_run(op), NONBIS_OK);
+        ck_assert_uint_eq(lab.log_count, 1);
+        ck_assert_str_eq(lab.log[0].key, quoted[_i].sent);
+        ck_assert_int_eq((int) nonbis_op_outcome(op), NONBIS_COMPLETED);
+        ck_assert_ptr_null(strstr(nonbis_op_message(op), "could not keep"));
+        nonbis_op_free(op);
+        ck_assert_uint_eq(journal_lab_count(&place, "done"), 1);
+        lab_close(&lab);
+        journal_lab_close(&place);
+    }
+}
+END_TEST
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+/* Another thread's call, at the worst moment of this one's: the name is chosen, and its entry not yet open. */
+static struct between {
+    struct nonbis_client *client; /* NULL: not now */
+    struct nonbis_op *op;
+    int result;
+} between;
+
+static int between_openat(int dir, const char *name, int flags, mode_t mode)
+{
+    struct nonbis_client *client = between.client;
+    if (client != NULL && strcmp(name, "lock") == 0) {
+        between.client = NULL;
+        between.result = nonbis_client_resume(client, &between.op);
+    }
+    return journal_calls_system.openat(dir, name, flags, mode);
+}
+
+/* The first entry cannot be read: it is told of behind the others, and not another one in its place. */
+START_TEST(two_that_resume_at_once_are_told_of_every_entry)
+{
+    static const char *const keys[] = { "k-1", "k-2", "k-3" };
+    struct journal_calls calls = journal_calls_system;
+    struct nonbis_op *first = NULL, *none = NULL;
+    struct journal_lab place;
+    struct lab lab;
+    calls.openat = between_openat;
+    journal_lab_open(&place, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        journal_lab_put(&place, keys[i], JOURNAL_NEW);
+    }
+    journal_lab_write_file(&place, "new", "k-1", "damaged", 7);
+    lab_with_directory(&lab, &place, &calls);
+    between = (struct between){ .client = lab.client };
+    ck_assert_int_eq(nonbis_client_resume(lab.client, &first), NONBIS_OK);
+    ck_assert_int_eq(between.result, NONBIS_OK);
+    ck_assert_str_eq(nonbis_op_key(first), "k-3");
+    ck_assert_str_eq(nonbis_op_key(between.op), "k-2");
+    ck_assert_int_eq(nonbis_client_resume(lab.client, &none), NONBIS_ERROR_JOURNAL);
+    ck_assert_ptr_nonnull(strstr(nonbis_client_message(lab.client), "/new/k-1 cannot be used"));
+    ck_assert_int_eq(nonbis_client_resume(lab.client, &none), NONBIS_END);
+    nonbis_op_free(first);
+    nonbis_op_free(between.op);
+    lab_close(&lab);
+    journal_lab_close(&place);
+}
+END_TEST
+
 SUITE(journal_op)
 {
     Suite *suite = suite_create("client/journal_op");
     CASE(suite, secrets_are_never_written);
     CASE(suite, nothing_is_sent_when_the_journal_cannot_be_written);
     CASE_LOOP(suite, a_command_whose_process_died_goes_on_with_its_key, sizeof(death_rows) / sizeof(death_rows[0]));
+    CASE_LOOP(suite, a_key_with_quotes_in_it_comes_out_of_the_journal_as_it_went_in,
+              sizeof(quoted) / sizeof(quoted[0]));
+    CASE(suite, two_that_resume_at_once_are_told_of_every_entry);
     return suite;
 }

@@ -175,10 +175,41 @@ START_TEST(what_a_status_query_learns_is_told_by_the_next_run)
 }
 END_TEST
 
+START_TEST(a_long_url_leaves_room_for_what_became_of_the_command)
+{
+    char url[4000];
+    const struct nonbis_status *status = NULL;
+    struct nonbis_op *op = NULL;
+    struct nonbis_policy policy =
+        lab_policy("standard", NONBIS_SERVER, NONBIS_SERVER_NONBIS, NONBIS_DEADLINE_MS, 20000, 0);
+    struct lab lab;
+    lab_open(&lab, 9, &policy);
+    memset(url, 'p', sizeof(url));
+    memcpy(url, "http://peer/", 12);
+    url[sizeof(url) - 1] = '\0';
+    lab_step(&lab, (struct lab_step) LOST);
+    ck_assert_int_eq(nonbis_op_new(&op, lab.client, url, "x", 1), NONBIS_OK);
+    lab.stop_at_event = NONBIS_EVENT_DECISION;
+    ck_assert_int_eq(nonbis_op_run(op), NONBIS_OK);
+    expect_words(
+        "run", nonbis_op_message(op),
+        "POST http://peer/ppp|ppp...: it may have been executed (1 attempt|stopped-by-caller|reconcile by hand");
+    nonbis_op_free(op);
+    memcpy(url + 7, "ppppp", 5); /* one long name of a host */
+    ck_assert_int_eq(nonbis_op_new_for_key(&op, lab.client, url, "k"), NONBIS_OK);
+    ck_assert_int_eq(nonbis_op_status(op, &status), NONBIS_OK);
+    ck_assert_int_eq(status->answered, 0);
+    expect_words("status", nonbis_op_message(op), "the question for the status had no usable answer");
+    nonbis_op_free(op);
+    lab_close(&lab);
+}
+END_TEST
+
 SUITE(message)
 {
     Suite *suite = suite_create("client/message");
     CASE_LOOP(suite, the_message_tells_what_became_of_the_command, sizeof(rows) / sizeof(rows[0]));
     CASE(suite, what_a_status_query_learns_is_told_by_the_next_run);
+    CASE(suite, a_long_url_leaves_room_for_what_became_of_the_command);
     return suite;
 }

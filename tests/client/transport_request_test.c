@@ -54,6 +54,13 @@ static const struct row {
       .body = "x",
       .wire = "REPORT /orders HTTP/1.1\r\nHost: 127.0.0.1:<port>\r\nUser-Agent: probe\r\nIdempotency-Key: k-1\r\n"
               "Content-Length: 1\r\n\r\nx" },
+    { .name = "blanks only, which are no value",
+      .method = "POST",
+      .path = "/orders",
+      .body = "x",
+      .fields = { { "X-Blank", " \t" }, { "Content-Type", " " } },
+      .wire = "POST /orders HTTP/1.1\r\nHost: 127.0.0.1:<port>\r\nUser-Agent: probe\r\nIdempotency-Key: k-1\r\n"
+              "X-Blank:\r\nContent-Type:\r\nContent-Length: 1\r\n\r\nx" },
     { .name = "the path as it is, a field twice, one empty, the caller's own User-Agent",
       .method = "POST",
       .path = "/a/../b/./c%2Fd",
