@@ -377,7 +377,6 @@ static int look_at_store(const struct server *server, enum settings_action actio
     print(&text);
     if (exit_code != 0) {
         (void) fail(exit_code, &error);
-        (void) fputc('\n', stderr);
     }
     exit_code = end_output(exit_code, &text);
     buf_fini(&text);

@@ -11,7 +11,7 @@ static const struct exit_row rows[] = {
     { EXIT_CODE_REDIRECT, "executed, and the final answer is 3xx (no redirect is followed)", "read the answer" },
     { EXIT_CODE_CLIENT_ERROR, "executed, and the final answer is 4xx", "read the answer" },
     { EXIT_CODE_SERVER_ERROR, "executed, and the final answer is 5xx", "read the answer" },
-    { EXIT_CODE_NOT_SENT, "no byte of any attempt left this process", "anything" },
+    { EXIT_CODE_NOT_SENT, "no byte of any attempt left this process", "anything may be done" },
     { EXIT_CODE_UNKNOWN, "it may have been executed, and nobody could say so", "go on with the same key only" },
     { EXIT_CODE_IN_PROGRESS, "still being executed, or executed and its answer is not in hand", "nonbis wait KEY" },
     { EXIT_CODE_KEY_REUSED, "the key was used with another payload", "a new intent needs a new key" },
@@ -21,8 +21,8 @@ static const struct exit_row rows[] = {
     { EXIT_CODE_EXPIRED, "the key is older than the server's memory", "reconcile by hand" },
     { EXIT_CODE_INTERNAL, "nonbis itself failed: memory, random source; nothing was sent", "look at the machine" },
     { EXIT_CODE_JOURNAL, "the journal cannot be read or written; nothing was sent", "look at the disk" },
-    { EXIT_CODE_INTERRUPTED, "interrupted (INT) before anything was sent; afterwards 11", "anything" },
-    { EXIT_CODE_TERMINATED, "ended (TERM) before anything was sent; afterwards 11", "anything" },
+    { EXIT_CODE_INTERRUPTED, "interrupted (INT) before anything was sent; afterwards 11", "anything may be done" },
+    { EXIT_CODE_TERMINATED, "ended (TERM) before anything was sent; afterwards 11", "anything may be done" },
 };
 
 const struct exit_row *exit_rows(size_t *count)

@@ -122,7 +122,7 @@ static void print_seen(const struct nonbis_status *status)
                   status->response_kept ? "kept" : "body not kept");
     }
     print_time("created", status->created_ms);
-    print_time("completed", status->completed_ms);
+    print_time("ended", status->completed_ms); /* also of a command that is unknown or voided */
     print_time("expires", status->expires_ms);
     print_row("id", "%s", status->id);
 }

@@ -107,6 +107,9 @@ static const char *advice(const struct nonbis_op *op)
     if (op->stop == NONBIS_STOP_KEY_EXPIRED) {
         return "; the key is older than the server's memory: reconcile by hand, a repeat could be executed again";
     }
+    if (op->stop == NONBIS_STOP_SERVER_SAID_NO && op->reason == REASON_OUTCOME_UNKNOWN) {
+        return "; the server cannot know either and does not send it again: reconcile by hand, no new key before that";
+    }
     return op->key[0] != '\0' ? "; go on with the same key only, ask for its status, or reconcile by hand"
                               : "; it had no key: find out by other means before sending it again";
 }

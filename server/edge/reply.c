@@ -76,6 +76,9 @@ static bool reply_add_fields(struct edge_request *request, struct MHD_Response *
                     status, fields.len);
         return false;
     }
+    if (close && MHD_add_response_header(response, "Connection", "close") != MHD_YES) { /* first: docs/facts.md 11 */
+        return false;
+    }
     struct view rest = fields;
     struct header field;
     while (field_block_next(&rest, &field)) {
@@ -85,7 +88,7 @@ static bool reply_add_fields(struct edge_request *request, struct MHD_Response *
             return false;
         }
     }
-    return !close || MHD_add_response_header(response, "Connection", "close") == MHD_YES;
+    return true;
 }
 
 /* --- response objects --- */

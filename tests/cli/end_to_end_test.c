@@ -98,7 +98,7 @@ static const struct row {
       { "-H", "X-Fail: close-after" },
       11,
       "",
-      "it may have been executed|outcome-unknown|nonbis resume",
+      "it may have been executed|outcome-unknown|reconcile by hand, no new key|nonbis resume",
       1 },
     { "the answer is lost before any effect",
       NULL,

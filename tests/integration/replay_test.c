@@ -1,6 +1,8 @@
 /* replay_test.c - the main job over real sockets: one execution, and the recorded answer byte for byte (docs/contract.md sections 2 to 5, 10). */
 #include "tests/support/rig.h"
 
+#include <unistd.h>
+
 #define ORDER "{\"item\":\"tea\",\"amount\":3}"
 
 static const struct peer_step answer_order[] = {
@@ -53,6 +55,33 @@ START_TEST(a_repeat_gets_the_recorded_answer_byte_for_byte_and_the_handler_runs_
     }
     http_answer_free(&first);
     ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    rig_end(&rig);
+}
+END_TEST
+
+/* As the handler wrote it: behind a chunked request (contract 4.4), and where the client asks for the end. */
+static const char *const closings[] = {
+    "POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k-1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    "POST /orders HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k-1\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx",
+    "PUT /orders HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", /* passes through */
+};
+
+START_TEST(an_answer_behind_which_the_connection_closes_has_one_date)
+{
+    struct rig rig;
+    rig_start(&rig, NULL);
+    peer_script_default(rig.peer, answer_order);
+    int fd = http_connect(rig.address);
+    ck_assert(http_send(fd, closings[_i], strlen(closings[_i])));
+    struct http_answer answer = http_receive(fd, false, NULL);
+    ck_assert_int_eq(answer.status, 201);
+    ck_assert_msg(http_field_count(&answer, "Date") == 1, "%s", answer.head);
+    ck_assert(http_field_is(&answer, "Date", "Sun, 06 Nov 1994 08:49:37 GMT"));
+    ck_assert(http_field_is(&answer, "Connection", "close"));
+    ck_assert(answer.closed || http_closes(fd));
+    ck_assert_uint_eq(peer_count_requests(rig.peer), 1);
+    http_answer_free(&answer);
+    close(fd);
     rig_end(&rig);
 }
 END_TEST
@@ -361,6 +390,7 @@ SUITE(replay)
 {
     Suite *suite = suite_create("integration/replay");
     CASE(suite, a_repeat_gets_the_recorded_answer_byte_for_byte_and_the_handler_runs_once);
+    CASE_LOOP(suite, an_answer_behind_which_the_connection_closes_has_one_date, sizeof closings / sizeof closings[0]);
     CASE(suite, a_replay_survives_a_restart);
     CASE_LOOP(suite, a_key_with_another_payload_is_refused_and_told_what_differs, sizeof reuses / sizeof reuses[0]);
     CASE(suite, a_missing_or_malformed_key_is_refused_and_nothing_is_forwarded);

@@ -374,6 +374,7 @@ START_TEST(a_store_is_checked_when_no_server_has_it)
     const char *const check[] = { "--check-store", rig.store, NULL };
     ck_assert_int_eq(daemon_run("nonbisd", check, output, sizeof output), 74);
     ck_assert_msg(strstr(output, "is locked by process") != NULL, "%s", output);
+    ck_assert_msg(strchr(output, '\n') == output + strlen(output) - 1, "one line, not '%s'", output);
     daemon_kill(&rig.nonbis);
     ck_assert_int_eq(daemon_run("nonbisd", check, output, sizeof output), 0);
     ck_assert_msg(strstr(output, "completed    1\n") != NULL, "%s", output);

@@ -59,6 +59,9 @@ static enum MHD_Result lab_answer(struct lab *lab, struct MHD_Connection *connec
         ck_assert_int_eq(MHD_add_response_header(response, "X-Big", value), MHD_YES);
         free(value);
     }
+    for (int i = 0; i < 2 && lab->fields[i] != NULL; i++) {
+        ck_assert_int_eq(MHD_add_response_header(response, lab->fields[i][0], lab->fields[i][1]), MHD_YES);
+    }
     enum MHD_Result queued = MHD_queue_response(connection, lab->status, response);
     MHD_destroy_response(response);
     return queued;

@@ -16,6 +16,7 @@ struct lab {
     bool answer_at_head, answer_at_part, suspend_at_head, suspend_at_end, unknown_size, reader_waits;
     unsigned status;
     size_t reply_header_bytes;
+    const char *const *fields[2]; /* of the answer: name and value, or NULL */
 
     char log[8192];       /* one line per call */
     char first_body[256]; /* of the first request */

@@ -186,6 +186,30 @@ START_TEST(fact_11_mhd_refuses_a_response_header)
 }
 END_TEST
 
+/* With Connection set behind Date it forgets that there is one, and writes its own as well. */
+static const struct {
+    const char *first[2], *second[2];
+    int dates;
+} dated[] = { { { "Date", "Sun, 06 Nov 1994 08:49:37 GMT" }, { "Connection", "close" }, 2 },
+              { { "Connection", "close" }, { "Date", "Sun, 06 Nov 1994 08:49:37 GMT" }, 1 } };
+
+START_TEST(fact_11_mhd_writes_a_second_date_when_connection_is_set_behind_the_first)
+{
+    struct lab lab;
+    lab_start(&lab, 16384);
+    lab.fields[0] = dated[_i].first;
+    lab.fields[1] = dated[_i].second;
+    lab_send(&lab, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    ck_assert(lab_wait_end(&lab));
+    int dates = 0;
+    for (const char *at = strstr(lab.answer, "\r\nDate: "); at != NULL; at = strstr(at + 1, "\r\nDate: ")) {
+        dates++;
+    }
+    ck_assert_msg(dates == dated[_i].dates, "%s", lab.answer);
+    lab_stop(&lab);
+}
+END_TEST
+
 START_TEST(fact_32_mhd_writes_date_and_reason_by_itself)
 {
     struct lab lab;
@@ -426,6 +450,8 @@ SUITE(microhttpd)
     CASE(suite, fact_10_mhd_aborts_the_process_when_stopped_with_a_suspended_connection);
     CASE(suite, fact_10_mhd_does_not_see_a_client_leave_while_suspended);
     CASE_LOOP(suite, fact_11_mhd_refuses_a_response_header, sizeof refused / sizeof refused[0]);
+    CASE_LOOP(suite, fact_11_mhd_writes_a_second_date_when_connection_is_set_behind_the_first,
+              sizeof dated / sizeof dated[0]);
     CASE(suite, fact_32_mhd_writes_date_and_reason_by_itself);
     CASE(suite, fact_32_mhd_reports_completion_for_a_request_whose_handler_never_ran);
     CASE(suite, fact_12_mhd_closes_with_fin_in_spite_of_so_linger_and_disconnecting_gives_a_reset);

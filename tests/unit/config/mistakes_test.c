@@ -81,6 +81,7 @@ static const struct {
     { "--set", "tenant=header:X Org", NULL, 78, "--set tenant: expected header:NAME", "" },
     { "--set", "tenant=header:idempotency-key", NULL, 78, "--set tenant: expected header:NAME", "" },
     { "--set", "guard=X API", NULL, 78, "--set guard: expected field names separated by commas", "" },
+    { "--set", "guard=,", NULL, 78, "--set guard: expected field names separated by commas", "got \",\"" },
     { "--set", "problem_prefix=urn:a b", NULL, 78, "--set problem_prefix: expected the start of a URI", "" },
     { "--set", "problem_prefix=urn:\"", NULL, 78, "--set problem_prefix: expected the start of a URI", "" },
     { "--set", "request_header_max=8193", NULL, 78, "--set request_header_max: expected a size from 1KiB to 8KiB", "" },
