@@ -269,18 +269,28 @@ static _Thread_local struct {
     bool on;
 } held;
 
+static ssize_t log_write_now(const char *text, size_t len)
+{
+    ssize_t written;
+    do {
+        written = write(STDERR_FILENO, text, len);
+    } while (written < 0 && errno == EINTR);
+    return written;
+}
+
 /* A pipe whose reader stands still must not stop the server: up to PIPE_BUF fit when poll says so, as long as no other thread takes
- * that room first. */
+ * that room first. Of a file on a full disk a part may fit: what comes next begins a line of its own. */
 static bool log_write_if_room(const char *text, size_t len)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool torn; /* a line was begun and has no end */
     struct pollfd room = { .fd = STDERR_FILENO, .events = POLLOUT };
     ssize_t written = -1;
     (void) pthread_mutex_lock(&lock);
     if (poll(&room, 1, 0) != 0) {
-        do {
-            written = write(STDERR_FILENO, text, len);
-        } while (written < 0 && errno == EINTR);
+        torn = torn && log_write_now("\n", 1) != 1;
+        written = torn ? -1 : log_write_now(text, len);
+        torn = torn || (written > 0 && written < (ssize_t) len);
     }
     (void) pthread_mutex_unlock(&lock);
     return written == (ssize_t) len;

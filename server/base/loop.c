@@ -35,6 +35,8 @@ struct loop {
 
     struct loop_timer **heap; /* from 1; earliest first */
     size_t heap_count, heap_size;
+    uint64_t started; /* timers, in all */
+    bool firing;
 
     struct loop_hook hooks[LOOP_HOOKS_MAX];
     unsigned hook_count;
@@ -72,6 +74,8 @@ static void loop_on_wake(uv_async_t *wake)
     loop_deliver(&taken);
 }
 
+static void loop_arm(struct loop *loop);
+
 static void loop_before_wait(uv_prepare_t *prepare)
 {
     struct loop *loop = prepare->data;
@@ -81,6 +85,7 @@ static void loop_before_wait(uv_prepare_t *prepare)
             loop->hooks[i].before_wait(loop->hooks[i].context);
         }
     } while (loop->deferred.count > 0);
+    loop_arm(loop);
 }
 
 void loop_post(struct loop *loop, struct loop_message *message)
@@ -121,10 +126,16 @@ static void heap_put(struct loop *loop, size_t slot, struct loop_timer *timer)
     timer->slot = slot;
 }
 
+/* Of those that are due at the same time, the one that was started first. */
+static bool timer_is_before(const struct loop_timer *timer, const struct loop_timer *other)
+{
+    return timer->due_ms < other->due_ms || (timer->due_ms == other->due_ms && timer->number < other->number);
+}
+
 static void heap_rise(struct loop *loop, size_t slot)
 {
     struct loop_timer *timer = loop->heap[slot];
-    while (slot > 1 && loop->heap[slot / 2]->due_ms > timer->due_ms) {
+    while (slot > 1 && timer_is_before(timer, loop->heap[slot / 2])) {
         heap_put(loop, slot, loop->heap[slot / 2]);
         slot /= 2;
     }
@@ -139,10 +150,10 @@ static void heap_sink(struct loop *loop, size_t slot)
         if (child > loop->heap_count) {
             break;
         }
-        if (child < loop->heap_count && loop->heap[child + 1]->due_ms < loop->heap[child]->due_ms) {
+        if (child < loop->heap_count && timer_is_before(loop->heap[child + 1], loop->heap[child])) {
             child++;
         }
-        if (loop->heap[child]->due_ms >= timer->due_ms) {
+        if (timer_is_before(timer, loop->heap[child])) {
             break;
         }
         heap_put(loop, slot, loop->heap[child]);
@@ -153,10 +164,11 @@ static void heap_sink(struct loop *loop, size_t slot)
 
 static void loop_on_timer(uv_timer_t *handle);
 
-/* Arms libuv's one timer for the earliest of ours. An early fire is harmless: it only arms again. */
+/* Arms libuv's one timer for the earliest of ours. An early fire is harmless: it only arms again. Not while it fires: libuv would call it again
+ * within the same turn, and never look at a descriptor as long as somebody wants another turn at once (docs/facts.md 71). */
 static void loop_arm(struct loop *loop)
 {
-    if (loop->heap_count == 0) {
+    if (loop->heap_count == 0 || loop->firing) {
         return;
     }
     int64_t now_ms = (int64_t) uv_now(&loop->uv);
@@ -172,14 +184,15 @@ static void loop_on_timer(uv_timer_t *handle)
 {
     struct loop *loop = handle->data;
     int64_t now_ms = (int64_t) uv_now(&loop->uv);
-    /* A timer that is started again with 0 ms by its own callback waits for the next turn. */
-    size_t budget = loop->heap_count;
-    while (budget-- > 0 && loop->heap_count > 0 && loop->heap[1]->due_ms <= now_ms) {
+    /* What is started with 0 ms by a callback waits for the next turn. */
+    uint64_t last = loop->started;
+    loop->firing = true;
+    while (loop->heap_count > 0 && loop->heap[1]->due_ms <= now_ms && loop->heap[1]->number <= last) {
         struct loop_timer *timer = loop->heap[1];
         loop_timer_stop(timer);
         timer->fire(timer->context);
     }
-    loop_arm(loop);
+    loop->firing = false; /* loop_before_wait arms it */
 }
 
 void loop_timer_init(struct loop_timer *timer, struct loop *loop, void (*fire)(void *context), void *context)
@@ -192,6 +205,7 @@ void loop_timer_start(struct loop_timer *timer, int64_t after_ms)
     struct loop *loop = timer->loop;
     loop_timer_stop(timer);
     timer->due_ms = (int64_t) uv_now(&loop->uv) + (after_ms > 0 ? after_ms : 0);
+    timer->number = ++loop->started;
     if (loop->heap_count + 1 >= loop->heap_size) {
         loop->heap_size = loop->heap_size == 0 ? 64 : loop->heap_size * 2;
         loop->heap = memory_resize(loop->heap, loop->heap_size * sizeof(struct loop_timer *));

@@ -24,10 +24,12 @@ struct loop_timer { /* private */
     void (*fire)(void *context);
     void *context;
     int64_t due_ms;
-    size_t slot; /* place in the heap, from 1; 0: not running */
+    size_t slot;     /* place in the heap, from 1; 0: not running */
+    uint64_t number; /* of its start */
 };
 void loop_timer_init(struct loop_timer *timer, struct loop *loop, void (*fire)(void *context), void *context);
-void loop_timer_start(struct loop_timer *timer, int64_t after_ms); /* one shot; again: moves it */
+/* One shot; again: moves it. With 0 ms from the callback of a timer: in the next turn, behind a look at the descriptors. */
+void loop_timer_start(struct loop_timer *timer, int64_t after_ms);
 void loop_timer_stop(struct loop_timer *timer);
 bool loop_timer_running(const struct loop_timer *timer);
 

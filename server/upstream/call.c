@@ -160,6 +160,16 @@ static void call_send(struct upstream_call *call)
     }
 }
 
+/* Nothing of the request is sent a second time: what went is given back, while its answer may take its time. */
+static void call_forget_request(struct upstream_call *call)
+{
+    if (call_is_written(call)) {
+        buf_fini(&call->front);
+        buf_fini(&call->back);
+        call->front_sent = 0;
+    }
+}
+
 static void call_tell_room(struct upstream_call *call)
 {
     if (call->wants_room && (call->back.len == 0 || call->swallow || call->send_broke)) {
@@ -358,6 +368,7 @@ static void call_enter(struct upstream_call *call, int events)
     }
     if (!call->gone && (events & LOOP_WRITABLE) != 0) {
         call_send(call);
+        call_forget_request(call);
         call_tell_room(call);
     }
     if (!call->gone) {
@@ -433,6 +444,7 @@ struct upstream_call *upstream_start(struct upstream *upstream, const struct ups
     connection_own(call->connection, &call_owner, call);
     call->connected = true;
     call_send(call);
+    call_forget_request(call);
     call_watch(call);
     return call;
 }

@@ -152,9 +152,32 @@ static void plain_fail(struct plain_connection *plain)
     connection_is_not_made(&plain->base, reason);
 }
 
+/* While nobody listens on a port out of which the kernel also serves those that connect, it may choose that very port for us, and then the
+ * socket is connected to itself (docs/facts.md 70): the handler refused as before. Closed by RST, so that nothing keeps the port from it. */
+static bool plain_is_itself(const struct plain_connection *plain)
+{
+    static const struct linger at_once = { .l_onoff = 1 };
+    union address near, far;
+    socklen_t near_len = sizeof near, far_len = sizeof far;
+    memset(&near, 0, sizeof near);
+    memset(&far, 0, sizeof far);
+    if (plain->addresses->items[0].any.sa_family == AF_UNIX || getsockname(plain->fd, &near.any, &near_len) != 0 ||
+        getpeername(plain->fd, &far.any, &far_len) != 0 || near_len != far_len || memcmp(&near, &far, near_len) != 0) {
+        return false;
+    }
+    (void) setsockopt(plain->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    return true;
+}
+
 static void plain_succeed(struct plain_connection *plain)
 {
     loop_timer_stop(&plain->timer);
+    if (plain_is_itself(plain)) {
+        plain_drop_socket(plain);
+        plain->os_error = ECONNREFUSED;
+        plain_try(plain);
+        return;
+    }
     plain->stage = PLAIN_MADE;
     plain->addresses->first = plain_place(plain);
     addresses_release(plain->addresses);

@@ -14,6 +14,8 @@
 /* libcurl may close idle connections over this number; ours are never idle in its eyes, but it must not even try. */
 enum { TLS_CACHE_MAX = 1 << 20 };
 
+enum { TLS_RECEIVED_SHUTDOWN = 2 }; /* SSL_RECEIVED_SHUTDOWN of OpenSSL */
+
 struct tls_connections {
     struct connections base;
     const struct curl_library *curl;
@@ -250,11 +252,28 @@ static enum connection_io tls_send(struct connection *connection, const char *by
     return result == CURLE_AGAIN ? CONNECTION_AGAIN : CONNECTION_FAILED;
 }
 
+/* libcurl tells an end of TCP like the end of TLS; then anybody between could end a body that only the end ends (docs/facts.md 72). */
+static bool tls_was_ended(struct connection *connection)
+{
+    const struct curl_library *curl = tls_all_of(connection)->curl;
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl->ssl_get_shutdown == NULL ||
+        curl->easy_getinfo(tls_of(connection)->easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL ||
+        session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) {
+        return true; /* nobody can tell */
+    }
+    return (curl->ssl_get_shutdown(session->internals) & TLS_RECEIVED_SHUTDOWN) != 0;
+}
+
 static enum connection_io tls_receive(struct connection *connection, char *bytes, size_t len, size_t *received)
 {
     *received = 0;
     CURLcode result = tls_all_of(connection)->curl->easy_recv(tls_of(connection)->easy, bytes, len, received);
     if (result == CURLE_OK) {
+        if (*received == 0 && !tls_was_ended(connection)) {
+            (void) snprintf(tls_of(connection)->error, CURL_ERROR_SIZE, "the end of TCP came before that of TLS");
+            return CONNECTION_FAILED;
+        }
         return *received > 0 ? CONNECTION_DONE : CONNECTION_CLOSED;
     }
     return result == CURLE_AGAIN ? CONNECTION_AGAIN : CONNECTION_FAILED;

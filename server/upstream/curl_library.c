@@ -52,6 +52,10 @@ static const char *curl_library_fill(struct curl_library *library, void *handle)
     if ((version->features & CURL_VERSION_SSL) == 0) {
         return "it was built without TLS";
     }
+    library->ssl_get_shutdown = NULL;
+    if (version->ssl_version != NULL && view_starts_with(view_of(version->ssl_version), VIEW("OpenSSL/"))) {
+        *(void **) &library->ssl_get_shutdown = dlsym(handle, "SSL_get_shutdown");
+    }
     return library->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? NULL : "it does not start";
 }
 

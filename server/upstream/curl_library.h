@@ -26,6 +26,8 @@ struct curl_library {
     __typeof__(curl_multi_socket_action) *multi_socket_action;
     __typeof__(curl_multi_info_read) *multi_info_read;
     __typeof__(curl_multi_cleanup) *multi_cleanup;
+    int (*ssl_get_shutdown)(
+        const void *ssl); /* of the OpenSSL that it brings (docs/facts.md 72); NULL: it has another TLS */
 };
 
 /* Loads it once for the process, and starts it. `name`: a file, or what the system's loader finds by this name; NULL: "libcurl.so.4".

@@ -5,6 +5,8 @@
 #include "tests/upstream/resolver.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -37,6 +39,46 @@ START_TEST(a_refused_connection_sent_nothing)
     ck_assert_uint_eq(peer_count_key(probe.peer, "k-1"), 1);
     probe_done(&call);
     probe_close(&probe);
+}
+END_TEST
+
+/* Stands before the C library's: a socket has that port already with which it will be connected, as the kernel may choose it. */
+static const struct sockaddr_in *near_end;
+
+int socket(int domain, int type, int protocol)
+{
+    int (*of_library)(int, int, int) = NULL;
+    *(void **) &of_library = dlsym(RTLD_NEXT, "socket");
+    int fd = of_library(domain, type, protocol);
+    if (near_end != NULL) {
+        ck_assert_int_eq(bind(fd, (const struct sockaddr *) near_end, sizeof *near_end), 0);
+    }
+    return fd;
+}
+
+/* docs/facts.md 70. The port is free again behind it, for the handler. */
+START_TEST(a_connection_to_itself_is_a_refused_one)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof address;
+    int nobody = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(nobody, (struct sockaddr *) &address, len), 0);
+    ck_assert_int_eq(getsockname(nobody, (struct sockaddr *) &address, &len), 0);
+    (void) close(nobody);
+    struct probe probe = { .peer = NULL };
+    struct probe_call call = { .deed = PROBE_NOTHING };
+    char url[64], says[100];
+    (void) snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(address.sin_port));
+    (void) snprintf(says, sizeof says, "connect to 127.0.0.1:%d: Connection refused", ntohs(address.sin_port));
+    probe_open_at(&probe, probe_options(), url);
+    near_end = &address;
+    probe_exchange(&probe, &call, UPSTREAM_PROTECTED, PROBE_POST("0", ""));
+    near_end = NULL;
+    expect_not_sent(&probe, &call, says);
+    probe_close(&probe);
+    int handler = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_msg(bind(handler, (struct sockaddr *) &address, len) == 0, "the port is kept: %s", strerror(errno));
+    (void) close(handler);
 }
 END_TEST
 
@@ -399,6 +441,7 @@ SUITE(upstream_connect)
 {
     Suite *suite = suite_create("upstream/connect");
     CASE(suite, a_refused_connection_sent_nothing);
+    CASE(suite, a_connection_to_itself_is_a_refused_one);
     CASE(suite, a_name_that_is_not_known_sent_nothing);
     CASE_LOOP(suite, a_resolver_that_hangs_does_not_stop_the_loop, 2);
     CASE(suite, a_connection_that_nobody_takes_is_given_up_in_time);

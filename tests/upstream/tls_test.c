@@ -66,8 +66,8 @@ static void handler_say(const struct handler *handler, const char *text)
     ck_assert_int_eq(write(handler->keyboard, text, strlen(text)), (ssize_t) strlen(text));
 }
 
-/* False: there is no such program here. */
-static bool handler_start(struct handler *handler)
+/* False: there is no such program here. `mode`: what it shall do beside, or NULL. */
+static bool handler_start(struct handler *handler, char *mode)
 {
     char key[600];
     int in[2], out[2];
@@ -87,7 +87,7 @@ static bool handler_start(struct handler *handler)
         (void) close(in[1]);
         (void) close(out[0]);
         (void) execlp("openssl", "openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", handler->ca_file, "-key",
-                      key, (char *) NULL);
+                      key, mode, (char *) NULL);
         _exit(127);
     }
     (void) close(in[0]);
@@ -133,7 +133,7 @@ START_TEST(exchanges_by_https_share_a_connection)
     struct handler handler;
     struct probe probe;
     struct probe_call call = { .deed = PROBE_NOTHING };
-    if (!handler_start(&handler)) {
+    if (!handler_start(&handler, NULL)) {
         return;
     }
     open_at(&probe, &handler, "localhost", handler.ca_file);
@@ -175,7 +175,7 @@ START_TEST(a_false_certificate_is_refused_and_nothing_is_sent)
     struct handler handler;
     struct probe probe;
     struct probe_call call = { .deed = PROBE_NOTHING };
-    if (!handler_start(&handler)) {
+    if (!handler_start(&handler, NULL)) {
         return;
     }
     open_at(&probe, &handler, _i == 0 ? "localhost" : "127.0.0.1", _i == 0 ? NULL : handler.ca_file);
@@ -192,10 +192,50 @@ START_TEST(a_false_certificate_is_refused_and_nothing_is_sent)
 }
 END_TEST
 
+/* A body that only the end of the connection ends is whole when the handler says so within TLS (index 0: its own page about itself). An end of TCP
+ * alone (1) proves nothing: whoever stands between could make it. */
+START_TEST(a_body_is_ended_by_the_end_of_tls_and_not_by_that_of_tcp)
+{
+    static char page[] = "-www";
+    struct handler handler;
+    struct probe probe;
+    struct probe_call call = { .deed = PROBE_NOTHING };
+    if (!handler_start(&handler, _i == 0 ? page : NULL)) {
+        return;
+    }
+    open_at(&probe, &handler, "localhost", handler.ca_file);
+    probe_start(&probe, &call, UPSTREAM_PASSTHROUGH, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    if (_i == 1) {
+        while (probe_figures(&probe).sent == 0) {
+            probe_turn(&probe);
+        }
+        handler_hear(&handler, "GET / HTTP/1.1", 1);
+        handler_say(&handler, "HTTP/1.1 200 OK\r\n\r\nall of it");
+        while (call.body.len < strlen("all of it")) {
+            probe_turn(&probe);
+        }
+        (void) kill(handler.pid, SIGKILL);
+    }
+    probe_wait(&call);
+    ck_assert_int_eq(call.status, 200);
+    ck_assert(!call.has_length);
+    ck_assert_uint_gt(call.body.len, 0);
+    ck_assert_msg(call.end == (_i == 0 ? ATTEMPT_COMPLETE : ATTEMPT_CUT), "ended %s: %s", attempt_end_name(call.end),
+                  call.reason);
+    if (_i == 1) {
+        ck_assert_ptr_nonnull(strstr(call.reason, "the end of TCP came before that of TLS"));
+    }
+    probe_done(&call);
+    probe_close(&probe);
+    handler_end(&handler);
+}
+END_TEST
+
 SUITE(upstream_tls)
 {
     Suite *suite = suite_create("upstream/tls");
     CASE(suite, exchanges_by_https_share_a_connection);
     CASE_LOOP(suite, a_false_certificate_is_refused_and_nothing_is_sent, 2);
+    CASE_LOOP(suite, a_body_is_ended_by_the_end_of_tls_and_not_by_that_of_tcp, 2);
     return suite;
 }

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int captured = -1;
@@ -300,6 +302,27 @@ START_TEST(lines_that_could_not_be_written_are_counted_by_the_next)
 }
 END_TEST
 
+/* A file that may not grow further, as on a full disk: what of a line fits stands there, and must not run into the next one. */
+START_TEST(a_line_of_which_a_part_was_written_ends_before_the_next_one)
+{
+    struct rlimit usual, tight;
+    capture();
+    log_message(LOG_INFO, "a", "fits");
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &usual), 0);
+    tight = usual;
+    tight.rlim_cur = (rlim_t) strlen(captured_text()) + 10;
+    (void) signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    log_message(LOG_INFO, "b", "does not fit");
+    log_message(LOG_INFO, "c", "does not either");
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &usual), 0);
+    log_message(LOG_INFO, "d", "fits again");
+    const char *torn = strchr(captured_text(), '\n') + 1;
+    ck_assert_uint_eq(strcspn(torn, "\n"), 10);
+    ck_assert_str_eq(torn + 10 + 1 + sizeof "2026-01-01T00:00:00.000Z" - 1, " info  d message=\"fits again\" lost=2\n");
+}
+END_TEST
+
 static void *write_lines(void *thread)
 {
     for (int i = 0; i < 200; i++) {
@@ -405,6 +428,7 @@ SUITE(log)
     CASE(suite, a_long_message_is_cut_and_says_so);
     CASE(suite, errno_is_preserved);
     CASE(suite, lines_that_could_not_be_written_are_counted_by_the_next);
+    CASE(suite, a_line_of_which_a_part_was_written_ends_before_the_next_one);
     CASE(suite, lines_of_several_threads_do_not_mix);
     /* Three threads that want a processor: at the mercy of everything else that runs. */
     CASE_TIMEOUT(suite, a_pipe_whose_reader_stands_still_stops_no_thread, 300);

@@ -1,4 +1,4 @@
-/* loop_test.c - what a watch reports of the other end of a socket (server/base/loop.h). */
+/* loop_test.c - what a watch reports of the other end of a socket, and whose turn it is when timers want to go on at once (server/base/loop.h). */
 #include "server/base/loop.h"
 #include "tests/support/suite.h"
 
@@ -119,9 +119,71 @@ START_TEST(a_watch_tells_of_the_end_that_it_was_asked_for)
 }
 END_TEST
 
+/* --- timers that go on at once --- */
+
+enum { AT_ONCE_MAX = 1000 };
+
+static struct loop_timer at_once[3], far_off[AT_ONCE_MAX];
+static unsigned fired[3];
+
+static void fire_again(void *context)
+{
+    struct loop_timer *timer = context;
+    if (++fired[timer - at_once] < AT_ONCE_MAX) {
+        loop_timer_start(timer, 0);
+    }
+}
+
+static void fire_late(void *context)
+{
+    (void) context;
+    ck_abort_msg("an hour is over");
+}
+
+/* Index: how many other timers wait meanwhile. libuv would call such a timer again and again within a turn (docs/facts.md 71). */
+static const size_t others[] = { 0, 1, AT_ONCE_MAX };
+
+START_TEST(timers_that_start_again_with_0_ms_leave_each_turn_to_everybody_else)
+{
+    struct loop *loop = loop_new();
+    int near, far;
+    connection_make(&near, &far);
+    struct loop_watch *watch = loop_watch_new(loop, near, note, NULL);
+    loop_watch_set(watch, LOOP_READABLE);
+    do_deed(far, BYTES);
+    expect_arrived(near, BYTES);
+    for (size_t i = 0; i < others[_i]; i++) {
+        loop_timer_init(&far_off[i], loop, fire_late, NULL);
+        loop_timer_start(&far_off[i], 3600 * 1000);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        loop_timer_init(&at_once[i], loop, fire_again, &at_once[i]);
+        loop_timer_start(&at_once[i], 0);
+    }
+    (void) loop_run_once(loop, false);
+    ck_assert_int_eq(calls, 1);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(fired[i], 1);
+    }
+    while (fired[0] < AT_ONCE_MAX || fired[1] < AT_ONCE_MAX || fired[2] < AT_ONCE_MAX) {
+        (void) loop_run_once(loop, false);
+    }
+    ck_assert_int_eq(calls, AT_ONCE_MAX);
+    for (size_t i = 0; i < others[_i]; i++) {
+        loop_timer_stop(&far_off[i]);
+    }
+    loop_watch_close(watch);
+    loop_free(loop);
+    (void) close(near);
+    (void) close(far);
+}
+END_TEST
+
 SUITE(base_loop)
 {
     Suite *suite = suite_create("base/loop");
     CASE_LOOP(suite, a_watch_tells_of_the_end_that_it_was_asked_for, sizeof watch_rows / sizeof watch_rows[0]);
+    CASE_LOOP(suite, timers_that_start_again_with_0_ms_leave_each_turn_to_everybody_else,
+              sizeof others / sizeof others[0]);
     return suite;
 }
