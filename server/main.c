@@ -1,4 +1,5 @@
 /* main.c - nonbisd, read aloud: settings, store, listeners, run, and everything undone in reverse. */
+#include "server/api/json_body.h"
 #include "server/base/clock.h"
 #include "server/base/memory.h"
 #include "server/base/process.h"
@@ -10,7 +11,6 @@
 #include "server/store/bench.h"
 #include "server/store/check.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -414,8 +414,7 @@ static int act(struct server *server, enum settings_action action, struct buf *t
  * report an error, which is looked at. */
 static void memory_for_all(void)
 {
-    cJSON_Hooks hooks = { .malloc_fn = memory_bytes, .free_fn = free };
-    cJSON_InitHooks(&hooks);
+    json_body_end_without_memory();
     buf_without_memory = memory_end;
 }
 

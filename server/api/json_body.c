@@ -6,6 +6,12 @@
 
 #include <stdlib.h>
 
+void json_body_end_without_memory(void)
+{
+    cJSON_Hooks hooks = { .malloc_fn = memory_bytes, .free_fn = free };
+    cJSON_InitHooks(&hooks);
+}
+
 void json_body_init(struct json_body *body)
 {
     body->object = cJSON_CreateObject();

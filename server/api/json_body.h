@@ -12,6 +12,9 @@ struct json_body {
     bool failed;
 };
 
+/* Once, before the first thread: from then on bodies are made, or the process ends (server/base/memory.h). Without it they fail. */
+void json_body_end_without_memory(void);
+
 void json_body_init(struct json_body *body);
 /* Appends the object to `out`, unformatted, and frees it; out->failed when anything was wrong. */
 void json_body_finish(struct json_body *body, struct buf *out);

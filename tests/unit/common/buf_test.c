@@ -110,12 +110,14 @@ START_TEST(memory_that_is_not_there_is_a_failure_that_sticks)
 }
 END_TEST
 
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 static size_t missed; /* bytes that were not there */
 
 static void note_missed(size_t bytes)
 {
     missed = bytes;
 }
+#endif
 
 /* nonbisd ends there (server/main.c), before anybody meets the half of a text. The ceiling is no want of memory. */
 START_TEST(memory_that_is_not_there_is_told_first_to_whoever_asked_for_that)
