@@ -76,7 +76,7 @@ RUNS := $(HISTORY) $(patsubst %.c,$(OUT)/obj/%.o,$(filter-out %_test.c,$(sort $(
 PROOF_PROGRAMS := $(OUT)/nonbisd-crashing $(OUT)/proof-oracle
 
 .PHONY: all test proof proof-runs proof-front proof-faults soak model fuzz quickstart demo bench bench-all bench-client mutants coverage analyze valgrind lint \
-        format install uninstall clean help layers tests FORCE
+        format install uninstall clean help layers tests built-runs built-faults built-front built-model FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -107,16 +107,23 @@ $(OUT)/tests/proof-runs: $(patsubst %.c,$(OUT)/obj/%.o,$(sort $(wildcard tests/p
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) $(shell pkg-config --libs check)
 
-## proof-runs     kills, crash points, stops, slow peers, overload, a flood of keys: the histories of their clients against what the contract promises
-proof-runs: all $(PROOF_PROGRAMS) $(OUT)/tests/proof-runs
-	@OUT=$(OUT) tests/run.sh proof-runs
+# What each part of the proof is made of. Parts that run side by side must find it there: two makes in one folder would build it twice, into each other.
+built-runs: all $(PROOF_PROGRAMS) $(OUT)/tests/proof-runs
+built-faults: all $(OUT)/nonbisd-moved $(OUT)/tests/proof-faults $(SHIMS)
+built-front: all $(OUT)/tests/proof-front
+built-model: $(OUT)/proof/model/tables.pml
 
-## proof          everything of tests/proof, collected into build/proof/report.md (about 20 minutes); PARTS="runs model" those alone
+## proof-runs     kills, crash points, stops, slow peers, overload, a flood of keys: the histories of their clients against what the contract promises;
+##                SUITE=proof/loads: those alone that measure times
+proof-runs: built-runs
+	@$(if $(SUITE),CK_RUN_SUITE="$(SUITE)") OUT=$(OUT) tests/run.sh proof-runs
+
+## proof          everything of tests/proof, collected into build/proof/report.md (about 10 minutes); PARTS="runs model" those alone
 proof:
 	@PARTS="$(PARTS)" M="$(M)" tools/run-proof
 
 ## proof-front    the hostile requests behind HAProxy and nginx (./dev install-only proof); VERBOSE=1 tells of each row
-proof-front: all $(OUT)/tests/proof-front
+proof-front: built-front
 	@OUT=$(OUT) tests/run.sh proof-front
 
 # The life of a record in Spin: the searcher runs on the tables of server/core, which this program writes; `make test T=model` holds them against
@@ -131,7 +138,7 @@ $(OUT)/proof/model/tables.pml: $(OUT)/proof/model/tables
 	@$< >$@
 
 ## model          the life of a record searched with Spin, and 25 mistakes that it must find (./dev install-only proof); ROWS="crash" those alone
-model: $(OUT)/proof/model/tables.pml
+model: built-model
 	@OUT=$(OUT) ROWS="$(ROWS)" tools/run-model
 
 $(OUT)/tests/proof-faults: $(patsubst %.c,$(OUT)/obj/%.o,$(FAULTS) tests/proof/faults/long.c) $(SUPPORT_OBJECTS) $(LIBRARY)
@@ -146,11 +153,11 @@ $(OUT)/tests/shim_%.so: tests/proof/faults/shim_%.c tests/proof/faults/shim.h
 
 ## soak           faults of every kind, mixed, for MINUTES=480: nothing is lost, nothing grows
 MINUTES ?= 480
-soak: all $(PROOF_PROGRAMS) $(OUT)/tests/proof-runs
-	@SOAK_MINUTES="$(MINUTES)" CK_RUN_SUITE=proof/runs CK_RUN_CASE=mixed_faults_life_after_life_lose_nothing_and_nothing_grows OUT=$(OUT) tests/run.sh proof-runs
+soak: built-runs
+	@SOAK_MINUTES="$(MINUTES)" CK_RUN_SUITE=proof/lives CK_RUN_CASE=mixed_faults_life_after_life_lose_nothing_and_nothing_grows OUT=$(OUT) tests/run.sh proof-runs
 
 ## proof-faults   power loss, failing disk, no memory, no descriptors, wrong clocks (./dev install-only proof)
-proof-faults: all $(OUT)/nonbisd-moved $(OUT)/tests/proof-faults $(SHIMS)
+proof-faults: built-faults
 	@OUT=$(OUT) tests/run.sh proof-faults
 
 # A fuzz target alone, under libFuzzer: tools/run-fuzz builds these with clang, apart from everything else.
@@ -255,12 +262,12 @@ $(SDK_SO): $(SDK_OBJECTS) $(OUT)/sdk/header.ok client-sdk/libnonbis.map
 $(OUT)/$(SDK_SONAME) $(OUT)/libnonbis.so: $(SDK_SO)
 	@ln -sf $(<F) $@
 
-# Made anew whenever a directory in it is another one.
+# Made anew whenever a directory in it is another one. Without a file in between: parts of the proof that run side by side may both look at it.
 $(OUT)/nonbis.pc: client-sdk/nonbis.pc.in FORCE
 	@mkdir -p $(@D)
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' \
-	  -e 's|@INCLUDEDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' $< >$@.new
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+	@text=$$(sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' \
+	  -e 's|@INCLUDEDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' $<) || exit 1; \
+	  [ "$$text" = "$$(cat $@ 2>/dev/null)" ] || printf '%s\n' "$$text" >$@
 
 # Pages of section 3 take declarations from the header and their example from client-sdk/examples.
 $(OUT)/man/%.3: client-sdk/man/%.3.in $(SDK_HEADER) tools/man-page $(wildcard client-sdk/examples/*.c)
@@ -376,7 +383,7 @@ $(OUT)/gen/migrations_sqlite.h: $(MIGRATIONS) Makefile
 	done > $@
 $(OUT)/obj/server/store/migrate_sqlite.o: $(OUT)/gen/migrations_sqlite.h
 
--include $(shell find build -path build/mutants -prune -o -type f -name '*.d' -print 2>/dev/null)
+-include $(shell find $(OUT)/obj $(OUT)/sdk -type f -name '*.d' 2>/dev/null)
 
 # For compiling a single file or a few by hand: gcc $(make -s cflags) -c file.c
 cflags:

@@ -16,7 +16,8 @@ void held_start(void);
 void held_wait_taken(void);
 /* Returns once so many claims and look-ups wait behind the batch that is held. */
 void held_wait_queued(int claims, int reads);
-/* Returns once each loop has done what lay before it: it has taken a request to the handler, and the answer back. The handler must answer at once. */
+/* Returns once each loop has done what lay before it (it has taken a request to the handler, and the answer back), and the handler has counted what came of
+ * that. The handler must answer at once. */
 void held_pass_through(void);
 #define HELD_POST(key) "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " key "\r\nContent-Length: 1\r\n\r\nx"
 /* A request whose answer is not waited for: the socket. */

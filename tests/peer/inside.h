@@ -21,12 +21,16 @@ struct peer_choice {
     const struct peer_step *steps;
 };
 
+/* Before a request, whose first bytes may lie in the socket; within its head; behind it: it is counted. */
+enum peer_stage { PEER_RESTS, PEER_READS, PEER_ACTS };
+
 /* One accepted connection. */
 struct peer_link {
     struct peer *peer;
     pthread_t thread;
     unsigned number;
-    int fd; /* -1 once closed; changed under the lock */
+    int fd;                /* -1 once closed; changed under the lock */
+    enum peer_stage stage; /* changed under the lock */
     char read[64 * 1024];
     size_t read_from, read_until;
 };

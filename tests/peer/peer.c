@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -307,11 +308,42 @@ bool peer_request(struct peer *peer, unsigned n, struct buf *out)
 
 /* --- waiting --- */
 
-static bool peer_wait_count(struct peer *peer, const unsigned *count, unsigned wanted)
+static struct timespec peer_deadline(void)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += (time_t) (PEER_DEADLINE_MS / 1000) * suite_slowness();
+    return until;
+}
+
+/* Under the lock. */
+static bool peer_has_read(const struct peer *peer)
+{
+    for (unsigned i = 0; i < peer->link_count; i++) {
+        const struct peer_link *link = peer->links[i];
+        int unread = 0;
+        bool open = link->fd >= 0 && link->stage != PEER_ACTS;
+        if (open && (link->stage == PEER_READS || ioctl(link->fd, FIONREAD, &unread) != 0 || unread > 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool peer_wait_read(struct peer *peer)
+{
+    struct timespec until = peer_deadline();
+    pthread_mutex_lock(&peer->lock);
+    while (!peer_has_read(peer) && pthread_cond_timedwait(&peer->changed, &peer->lock, &until) == 0) {
+    }
+    bool read = peer_has_read(peer);
+    pthread_mutex_unlock(&peer->lock);
+    return read;
+}
+
+static bool peer_wait_count(struct peer *peer, const unsigned *count, unsigned wanted)
+{
+    struct timespec until = peer_deadline();
     pthread_mutex_lock(&peer->lock);
     while (*count < wanted && pthread_cond_timedwait(&peer->changed, &peer->lock, &until) == 0) {
     }

@@ -92,6 +92,7 @@ bool peer_pattern_matches(const char *bytes, size_t len, uint64_t offset);
 
 /* --- waiting for it --- */
 bool peer_wait_requests(struct peer *peer, unsigned count); /* whole heads */
+bool peer_wait_read(struct peer *peer); /* all heads of which something has come, on connections accepted by now */
 bool peer_wait_whole(struct peer *peer, unsigned count);
 bool peer_wait_connections(struct peer *peer, unsigned count);
 bool peer_wait_ended(struct peer *peer, unsigned count);   /* connections that are over, whoever closed them */

@@ -187,6 +187,25 @@ static struct view head_field(struct view head, struct view name)
     return view_make(NULL, 0);
 }
 
+static void link_enter(struct peer_link *link, enum peer_stage stage)
+{
+    pthread_mutex_lock(&link->peer->lock);
+    link->stage = stage;
+    pthread_cond_broadcast(&link->peer->changed);
+    pthread_mutex_unlock(&link->peer->lock);
+}
+
+/* The first bytes stay in the socket until it is known that they are there: so nothing that came is overlooked (peer_wait_read). */
+static void link_rest(struct peer_link *link)
+{
+    char first;
+    if (link->read_from == link->read_until) {
+        link_enter(link, PEER_RESTS);
+        (void) recv(link->fd, &first, 1, MSG_PEEK);
+    }
+    link_enter(link, PEER_READS);
+}
+
 /* Reads a head; it is counted and recorded the moment its blank line is here. NULL: the connection ended first. */
 static struct peer_record *link_read_head(struct peer_link *link, unsigned *number)
 {
@@ -194,6 +213,7 @@ static struct peer_record *link_read_head(struct peer_link *link, unsigned *numb
     struct buf head;
     buf_init(&head, HEAD_MAX);
     size_t line_from;
+    link_rest(link);
     do {
         line_from = head.len;
         if (!link_line(link, &head)) {
@@ -213,6 +233,7 @@ static struct peer_record *link_read_head(struct peer_link *link, unsigned *numb
     }
     peer->records[peer->record_count++] = record;
     *number = peer->record_count;
+    link->stage = PEER_ACTS;
     pthread_cond_broadcast(&peer->changed);
     pthread_mutex_unlock(&peer->lock);
     return record;

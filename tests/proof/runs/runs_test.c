@@ -81,21 +81,29 @@ START_TEST(mixed_faults_life_after_life_lose_nothing_and_nothing_grows)
 }
 END_TEST
 
-SUITE(runs)
+/* What measures no time stands still for most of its own, and may run beside other work. */
+SUITE(lives)
 {
-    Suite *suite = suite_create("proof/runs");
+    Suite *suite = suite_create("proof/lives");
     CASE_TIMEOUT(suite, nothing_is_lost_or_done_twice_over_200_kills, 300);
     CASE_TIMEOUT(suite, each_crash_point_leaves_what_it_must_20_times, 300);
     CASE(suite, a_handler_killed_in_its_answer_is_unknown_for_ever);
     CASE(suite, a_client_that_leaves_and_comes_back_finds_its_command_done_once);
     CASE(suite, a_handler_slower_than_the_deadline_is_unknown_and_not_asked_again);
     CASE(suite, a_drain_finishes_100_executions_and_20_waiters);
-    CASE_TIMEOUT(suite, overload_is_refused_at_once_and_work_goes_on, 120);
-    CASE_TIMEOUT(suite, a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_hardly_notice, 120);
     CASE(suite, a_server_that_stood_still_beyond_a_deadline_does_nothing_twice);
-    CASE(suite, a_slow_crowd_is_closed_in_time_and_everybody_else_is_served);
     CASE(suite, a_copy_made_under_load_is_whole_and_is_refused_where_newer_keys_are_remembered);
     suite_add_case(suite, mixed_faults_life_after_life_lose_nothing_and_nothing_grows,
                    "mixed_faults_life_after_life_lose_nothing_and_nothing_grows", 0, 1, soak_timeout_s());
+    return suite;
+}
+
+/* What measures times has the machine for itself: the part `loads` of tools/run-proof. */
+SUITE(loads)
+{
+    Suite *suite = suite_create("proof/loads");
+    CASE_TIMEOUT(suite, overload_is_refused_at_once_and_work_goes_on, 120);
+    CASE_TIMEOUT(suite, a_tenant_that_floods_with_keys_gets_its_quota_and_the_others_hardly_notice, 120);
+    CASE(suite, a_slow_crowd_is_closed_in_time_and_everybody_else_is_served);
     return suite;
 }
