@@ -183,6 +183,7 @@ static void batch_leave_out(struct store *store, struct list *tasks, struct list
     list_init(&kept);
     for (struct list_node *node; (node = list_take_first(tasks)) != NULL;) {
         struct store_task *task = task_of(node);
+        task_clear(task, STORE_FAILED); /* the pass that failed may have found something for it */
         enum store_result result = store_begin(store);
         if (result == STORE_OK) {
             result = task_run(store, task, false);
@@ -201,6 +202,7 @@ static enum store_result batch_run_each_outcome(struct store *store, struct stor
     *wrote = false;
     for (struct list_node *node = end->next; node != end; node = node->next) {
         struct store_task *task = task_of(node);
+        task_clear(task, STORE_FAILED);
         enum store_result result = store_begin(store);
         if (result == STORE_OK) {
             task->result = task_run(store, task, true);

@@ -62,7 +62,7 @@ static const struct row {
 /* The largest child so far, in KiB. Under the sanitizers freed memory is kept in quarantine, and the figure says nothing. */
 static void expect_small(const char *name)
 {
-#ifndef __SANITIZE_ADDRESS__
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
     struct rusage usage;
     ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &usage), 0);
     ck_assert_msg(usage.ru_maxrss < 64 * 1024, "%s: %ld KiB", name, usage.ru_maxrss);

@@ -103,10 +103,18 @@ static void *crowd_run(void *context)
 
 /* --- those who come to an end --- */
 
+struct honest;
+
+struct honest_client {
+    struct honest *honest;
+    unsigned me; /* given, not drawn: every second one of each kind has a handler that trickles */
+    pthread_t thread;
+};
+
 struct honest {
     struct trial *trial;
-    pthread_t threads[HONEST_MAX + SLOW_MAX];
-    unsigned clients, slow, next, asked, refused, slow_told;
+    struct honest_client all[HONEST_MAX + SLOW_MAX]; /* the slow ones come last */
+    unsigned clients, slow, asked, refused, slow_told;
     bool over;
     int times_ms[TIMED_MAX]; /* of the first of those whose handler does not trickle */
     unsigned timed;
@@ -119,8 +127,8 @@ static bool is_served(const struct history_event *told, bool first)
 
 static void *honest_run(void *context)
 {
-    struct honest *honest = context;
-    unsigned me = __atomic_fetch_add(&honest->next, 1, __ATOMIC_SEQ_CST);
+    struct honest *honest = ((struct honest_client *) context)->honest;
+    unsigned me = ((struct honest_client *) context)->me;
     bool trickled = me % 2 == 1;
     for (unsigned n = 0; !__atomic_load_n(&honest->over, __ATOMIC_SEQ_CST); n++) {
         struct intent intent = { .tenant = "honest", .amount = 1, .act = trickled ? "drip=1" : NULL };
@@ -145,8 +153,8 @@ static void *honest_run(void *context)
 /* Its command, and a repeat of it. */
 static void *slow_run(void *context)
 {
-    struct honest *honest = context;
-    unsigned me = __atomic_fetch_add(&honest->next, 1, __ATOMIC_SEQ_CST);
+    struct honest *honest = ((struct honest_client *) context)->honest;
+    unsigned me = ((struct honest_client *) context)->me;
     struct intent intent = { .tenant = "slow", .amount = 1, .act = me % 2 == 0 ? "drip=1" : NULL };
     (void) snprintf(intent.key, sizeof intent.key, "slow-%u", me);
     for (int i = 0; i < 2; i++) {
@@ -163,7 +171,8 @@ static void honest_begin(struct honest *honest)
 {
     for (unsigned i = 0; i < honest->clients + honest->slow; i++) {
         void *(*run)(void *) = i < honest->clients ? honest_run : slow_run;
-        ck_assert_int_eq(pthread_create(&honest->threads[i], NULL, run, honest), 0);
+        honest->all[i] = (struct honest_client){ .honest = honest, .me = i };
+        ck_assert_int_eq(pthread_create(&honest->all[i].thread, NULL, run, &honest->all[i]), 0);
     }
 }
 
@@ -171,7 +180,7 @@ static void honest_end(struct honest *honest)
 {
     __atomic_store_n(&honest->over, true, __ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < honest->clients + honest->slow; i++) {
-        pthread_join(honest->threads[i], NULL);
+        pthread_join(honest->all[i].thread, NULL);
     }
 }
 
