@@ -45,3 +45,8 @@ bool body_read(const struct options *options, struct buf *body)
     errno = strlen(data) > most ? EFBIG : ENOMEM;
     return !body->failed || complain_of_body("the text behind -d", most);
 }
+
+bool body_goes_with(const char *method)
+{
+    return strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
+}

@@ -9,4 +9,7 @@
  * the caller either way. */
 bool body_read(const struct options *options, struct buf *body);
 
+/* Whether libnonbis sends a body with a request of that method: with all but GET and HEAD. */
+bool body_goes_with(const char *method);
+
 #endif

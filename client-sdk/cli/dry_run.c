@@ -2,6 +2,7 @@
  * --seed a schedule is drawn as the library would draw it. */
 #include "client-sdk/cli/dry_run.h"
 
+#include "client-sdk/cli/body.h"
 #include "client-sdk/cli/chance.h"
 #include "client-sdk/cli/complain.h"
 #include "client-sdk/cli/explain.h"
@@ -103,7 +104,7 @@ enum exit_code dry_run_print(const struct session *session, const struct nonbis_
     buf_init(&out, PRINTED_MAX);
     print_head(&out, op);
     (void) fields_each(&session->fields, body->len > 0, print_field, &out);
-    if (strcmp(nonbis_op_method(op), "GET") != 0 && strcmp(nonbis_op_method(op), "HEAD") != 0) {
+    if (body_goes_with(nonbis_op_method(op))) {
         buf_printf(&out, "Content-Length: %zu\n", body->len);
     }
     buf_append_text(&out, "\n");

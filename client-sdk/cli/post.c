@@ -48,11 +48,6 @@ static enum exit_code key_put(const struct options *options, struct nonbis_op *o
     return key == NULL || nonbis_op_set_key(op, key) == NONBIS_OK ? EXIT_CODE_DONE : complain_of_key(key);
 }
 
-static bool method_has_body(const char *method)
-{
-    return strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0;
-}
-
 static enum exit_code method_and_name_put(const struct options *options, struct nonbis_op *op)
 {
     const char *method = options->values[OPTION_METHOD], *name = options->values[OPTION_NAME];
@@ -60,7 +55,7 @@ static enum exit_code method_and_name_put(const struct options *options, struct 
         complain("-X \"%s\": a method has up to 32 capital letters; nothing was sent", method);
         return EXIT_CODE_USAGE;
     }
-    if (method != NULL && option_is_given(options, OPTION_DATA) && !method_has_body(method)) {
+    if (method != NULL && option_is_given(options, OPTION_DATA) && !body_goes_with(method)) {
         complain("-X %s: such a request is sent without a body, and -d gives one; nothing was sent", method);
         return EXIT_CODE_USAGE;
     }

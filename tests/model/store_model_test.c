@@ -424,7 +424,7 @@ START_TEST(sqlite_and_memory_agree_on_every_result_of_a_random_life)
     unsigned seed = suite_seed();
     FIGURE("store model seed=%u operations=%d", seed, OPERATIONS);
     suite_random_start(&model.random, seed);
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/store.db", directory);
     model.options = fixture_options(path);
     model.options.max_downtime_ms = INT64_MAX / 2; /* the other store is never down: nothing may be clamped */

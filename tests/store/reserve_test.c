@@ -13,7 +13,7 @@ static char body[BODY];
 
 static struct store_options start(void)
 {
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/store.db", directory);
     (void) snprintf(reserve_path, sizeof reserve_path, "%s.reserve", path);
     struct store_options options = fixture_options(path);

@@ -19,7 +19,7 @@ static void open_log(void)
 {
     char database[128];
     int out = 0;
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(database, sizeof database, "%s/a.db", directory);
     (void) snprintf(path, sizeof path, "%s/a.db-wal", directory);
     close(open(database, O_CREAT | O_WRONLY, 0600));
@@ -157,7 +157,7 @@ END_TEST
 /* 30 claims: some 5 pages, which SQLite writes in 2 calls each. */
 START_TEST(a_commit_is_one_write_and_one_sync)
 {
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/a.db", directory);
     fault_vfs_install();
     struct store_options options = fixture_options(path);
@@ -186,7 +186,7 @@ START_TEST(without_a_vfs_below_a_store_is_refused)
 {
     struct buf error;
     int exit_code = 0;
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/a.db", directory);
     struct store_options options = fixture_options(path);
     for (sqlite3_vfs *vfs; (vfs = sqlite3_vfs_find(NULL)) != NULL;) {

@@ -31,7 +31,7 @@ static void lose(const char *suffix, bool replaced)
 
 START_TEST(a_store_whose_files_are_taken_away_is_down_within_a_second)
 {
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/store.db", directory);
     struct store_options options = fixture_options(path);
     struct store *store = fixture_open(&options);
@@ -49,7 +49,7 @@ END_TEST
 
 START_TEST(a_store_whose_files_stay_goes_on)
 {
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/store.db", directory);
     struct store_options options = fixture_options(path);
     struct store *store = fixture_open(&options);

@@ -15,7 +15,7 @@ static inline struct store *open_store(int implementation)
         struct store_options options = fixture_options("memory");
         return store_open_memory(&options);
     }
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/store.db", directory);
     struct store_options options = fixture_options(path);
     return fixture_open(&options);

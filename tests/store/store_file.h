@@ -15,7 +15,7 @@ static char directory[64], path[80];
 /* In a new directory. */
 static inline struct store_options start(void)
 {
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/store.db", directory);
     return fixture_options(path);
 }

@@ -47,12 +47,10 @@ static const struct retention fixture_retention = { FIXTURE_TTL_MS, FIXTURE_TOMB
 
 /* --- places --- */
 
-/* A new directory; `root` NULL: in memory where there is such a place, since most tests are not about the disk. */
-static inline void fixture_directory(char path[64], const char *root)
+/* A new directory, in memory where there is such a place, since these tests are not about the disk. */
+static inline void fixture_directory(char path[64])
 {
-    if (root == NULL) {
-        root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    }
+    const char *root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     (void) snprintf(path, 64, "%s/nonbis-store-XXXXXX", root);
     ck_assert_ptr_nonnull(mkdtemp(path));
 }

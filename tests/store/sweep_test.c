@@ -113,7 +113,7 @@ static struct store *open_store(int implementation)
     if (implementation == 1) {
         return store_open_memory(&options);
     }
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/store.db", directory);
     options.path = path;
     return fixture_open(&options);

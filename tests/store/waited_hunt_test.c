@@ -255,7 +255,7 @@ END_TEST
 START_TEST(so_it_is_when_every_batch_takes_the_time_of_a_database)
 {
     char directory[64], path[80];
-    fixture_directory(directory, NULL);
+    fixture_directory(directory);
     (void) snprintf(path, sizeof path, "%s/store.db", directory);
     struct store_options options = fixture_options(path);
     hunt(fixture_open(&options));
